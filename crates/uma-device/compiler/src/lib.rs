@@ -1,0 +1,1 @@
+//! uma-clang++: compiles CUDA device code for the CPU device.

@@ -1,0 +1,1 @@
+//! Loads compiled kernels and runs their blocks.

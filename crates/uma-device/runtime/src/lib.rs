@@ -1,0 +1,1 @@
+//! libcudart drop-in and device process of the CPU device.

@@ -1,0 +1,114 @@
+//! What the analysis says of a candidate pair.
+
+use super::program::{NodeId, ObjectId, Site, WaitScope};
+
+/// One candidate pair and what was decided.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    /// Host buffer h.
+    pub host: ObjectId,
+    /// Device buffer d.
+    pub device: ObjectId,
+    /// Where each linking copy stands.
+    pub copies: Vec<Site>,
+    /// The decision.
+    pub decision: Decision,
+}
+
+/// See [`Verdict`].
+#[derive(Clone, Debug)]
+pub enum Decision {
+    /// The pair can be merged, so.
+    Accept(MergePlan),
+    /// It cannot; every broken condition is listed.
+    Decline(Vec<Reason>),
+}
+
+/// Why a pair is declined.
+#[derive(Clone, Debug)]
+pub struct Reason {
+    /// The broken condition, as data.
+    pub decline: Decline,
+    /// The event that breaks it.
+    pub at: Site,
+    /// A path that shows it: the events in order, each with a few words.
+    pub witness: Vec<(Site, String)>,
+}
+
+/// A broken condition. (The analysis extends this list; each has a stable code, a sentence and a hint.)
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decline {}
+
+/// How a pair is merged. Only the prover makes one; `rewrite` takes it and cannot fail.
+#[derive(Clone, Debug)]
+pub struct MergePlan {
+    pub(super) host: ObjectId,
+    pub(super) device: ObjectId,
+    pub(super) creates: NodeId,
+    pub(super) yields: NodeId,
+    pub(super) copies: Vec<(NodeId, SyncAction)>,
+    pub(super) frees: Vec<(NodeId, FreeAction)>,
+    pub(super) exclusive_ok: bool,
+}
+
+/// What stays where a linking copy was: sync(c) of R3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SyncAction {
+    /// Nothing: the copy's result becomes cudaSuccess.
+    Nothing,
+    /// A wait; the copy's result becomes its result.
+    Wait(WaitScope),
+}
+
+/// What stays where a free was (R4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FreeAction {
+    /// Nothing; p lives on. A removed cudaFree that waited for pending work leaves that wait.
+    Drop {
+        /// What to wait for, if work was pending.
+        wait: Option<WaitScope>,
+    },
+    /// p is released here.
+    Release {
+        /// What to wait for first, if work on p may be pending.
+        wait: Option<WaitScope>,
+    },
+}
+
+impl MergePlan {
+    /// Host buffer h.
+    #[must_use]
+    pub fn host(&self) -> ObjectId {
+        self.host
+    }
+    /// Device buffer d.
+    #[must_use]
+    pub fn device(&self) -> ObjectId {
+        self.device
+    }
+    /// The allocation that creates p (it dominates the other).
+    #[must_use]
+    pub fn creates(&self) -> NodeId {
+        self.creates
+    }
+    /// The allocation that yields p.
+    #[must_use]
+    pub fn yields(&self) -> NodeId {
+        self.yields
+    }
+    /// The linking copies, and what stays where each was.
+    #[must_use]
+    pub fn copies(&self) -> &[(NodeId, SyncAction)] {
+        &self.copies
+    }
+    /// The frees of h and d, and what stays where each was.
+    #[must_use]
+    pub fn frees(&self) -> &[(NodeId, FreeAction)] {
+        &self.frees
+    }
+    /// S5 holds: p may be managed memory where access is exclusive (concurrentManagedAccess = 0).
+    #[must_use]
+    pub fn exclusive_ok(&self) -> bool {
+        self.exclusive_ok
+    }
+}

@@ -1,0 +1,1 @@
+//! (calls: see the crate docs.)

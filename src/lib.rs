@@ -1,0 +1,27 @@
+//! Echo-SR: an LLVM pass that merges a host and a device buffer of a CUDA program into one where that cannot change what
+//! the program does.
+//!
+//! The way of one pair through the rooms of this crate:
+//!
+//! ```text
+//! device half of a .cu file                    host half
+//!   pass → effects (what each kernel does) ──→ effects (read from the fat binary)
+//!                                              lower    LLVM IR  → event program
+//!                                              analysis event program → verdicts; the only maker of a MergePlan
+//!                                              rewrite  MergePlan → LLVM IR (R1 allocation … R4 deallocation)
+//!                                              report   verdicts → text, JSON Lines, remarks
+//! ```
+//!
+//! `calls` says what CUDA and libc calls mean. `analysis`, `calls`, `report` and the data half of `effects` know no LLVM type.
+
+pub mod analysis;
+pub mod calls;
+pub mod effects;
+pub mod report;
+
+#[cfg(any(feature = "llvm19", feature = "llvm22"))]
+pub mod lower;
+#[cfg(any(feature = "llvm19", feature = "llvm22"))]
+pub mod pass;
+#[cfg(any(feature = "llvm19", feature = "llvm22"))]
+pub mod rewrite;

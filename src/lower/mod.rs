@@ -1,0 +1,1 @@
+//! (lower: see the crate docs.)

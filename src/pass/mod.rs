@@ -1,0 +1,1 @@
+//! (pass: see the crate docs.)

@@ -1,0 +1,1 @@
+//! (rewrite: see the crate docs.)
