@@ -40,7 +40,7 @@ pub enum Delivery<'m> {
 
 /// Which side an allocator's memory belongs to.
 #[must_use]
-pub fn space(allocator: Allocator) -> Space {
+pub(super) fn space(allocator: Allocator) -> Space {
     match allocator {
         Allocator::Malloc | Allocator::Calloc | Allocator::AlignedAlloc | Allocator::OperatorNew | Allocator::PinnedHost => Space::Host,
         Allocator::CudaMalloc | Allocator::CudaMallocAsync => Space::Device,
@@ -49,7 +49,7 @@ pub fn space(allocator: Allocator) -> Space {
 }
 
 /// All allocation sites that control can reach, in block order.
-pub fn allocations<'m>(module: Module<'m>, flow: &Flow<'m>, slots: &Slots<'m>, atoms: &mut Atoms<'m>) -> Vec<Allocation<'m>> {
+pub(super) fn allocations<'m>(module: Module<'m>, flow: &Flow<'m>, slots: &Slots<'m>, atoms: &mut Atoms<'m>) -> Vec<Allocation<'m>> {
     flow.blocks()
         .iter()
         .copied()
@@ -94,4 +94,4 @@ fn allocation<'m>(module: Module<'m>, slots: &Slots<'m>, atoms: &mut Atoms<'m>, 
 }
 
 /// Echo supports 64-bit hosts only, as CUDA does.
-pub const POINTER_BYTES: u64 = 8;
+pub(super) const POINTER_BYTES: u64 = 8;

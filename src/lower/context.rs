@@ -53,7 +53,7 @@ impl From<Obstacle> for BlemishKind {
 }
 
 /// What one call may entail that no other part of the lowering says.
-pub struct CallFacts {
+pub(super) struct CallFacts {
     /// See [`Summary`].
     pub summary: Summary,
     /// It starts threads, or may.
@@ -138,7 +138,7 @@ impl<'m> Context<'m> {
 
 /// What a call of something that the module does not define may entail.
 #[must_use]
-pub fn call_facts(call: Value<'_>) -> CallFacts {
+pub(super) fn call_facts(call: Value<'_>) -> CallFacts {
     let mut facts = CallFacts { summary: Summary::default(), threads: false, device: None };
     let Some(callee) = call.called_function() else {
         let assembly = call.called().is_some_and(Value::is_inline_asm);

@@ -10,7 +10,7 @@ use super::ir::{Block, Opcode, Value};
 use crate::calls::{Callee, classify};
 
 /// Control flow of one function.
-pub struct Flow<'m> {
+pub(super) struct Flow<'m> {
     blocks: Vec<Block<'m>>,
     index: HashMap<Block<'m>, NodeIndex>,
     graph: DiGraph<Block<'m>, ()>,
@@ -21,7 +21,7 @@ pub struct Flow<'m> {
 impl<'m> Flow<'m> {
     /// Of a function with a body; `None` for a declaration.
     #[must_use]
-    pub fn of(function: Value<'m>) -> Option<Self> {
+    pub(super) fn of(function: Value<'m>) -> Option<Self> {
         let entry = *function.blocks().first()?;
         let mut graph = DiGraph::new();
         let mut index = HashMap::from([(entry, graph.add_node(entry))]);
@@ -53,12 +53,12 @@ impl<'m> Flow<'m> {
 
     /// The blocks that control can reach, each before its successors where there is no cycle; the entry is the first.
     #[must_use]
-    pub fn blocks(&self) -> &[Block<'m>] {
+    pub(super) fn blocks(&self) -> &[Block<'m>] {
         &self.blocks
     }
 
     /// Where control may go from a block.
-    pub fn successors(&self, block: Block<'m>) -> impl Iterator<Item = Block<'m>> + '_ {
+    pub(super) fn successors(&self, block: Block<'m>) -> impl Iterator<Item = Block<'m>> + '_ {
         self.index.get(&block).into_iter().flat_map(|node| self.graph.neighbors(*node)).map(|node| self.graph[node])
     }
 
@@ -72,25 +72,25 @@ impl<'m> Flow<'m> {
 
     /// Can control reach the block?
     #[must_use]
-    pub fn contains(&self, block: Block<'m>) -> bool {
+    pub(super) fn contains(&self, block: Block<'m>) -> bool {
         self.index.contains_key(&block)
     }
 
     /// Can control reach the instruction?
     #[must_use]
-    pub fn reaches(&self, instruction: Value<'m>) -> bool {
+    pub(super) fn reaches(&self, instruction: Value<'m>) -> bool {
         instruction.block().is_some_and(|block| self.index.contains_key(&block))
     }
 
     /// Can the instruction run more than once in one call of the function?
     #[must_use]
-    pub fn repeats(&self, instruction: Value<'m>) -> bool {
+    pub(super) fn repeats(&self, instruction: Value<'m>) -> bool {
         instruction.block().is_none_or(|block| self.cyclic.contains(&block))
     }
 
     /// Does every way to `later` pass `earlier` first? True for one and the same instruction.
     #[must_use]
-    pub fn dominates(&self, earlier: Value<'m>, later: Value<'m>) -> bool {
+    pub(super) fn dominates(&self, earlier: Value<'m>, later: Value<'m>) -> bool {
         let (Some(first), Some(second)) = (earlier.block(), later.block()) else { return false };
         if first == second {
             return std::iter::successors(Some(earlier), |instruction| instruction.next()).any(|instruction| instruction == later);
@@ -101,7 +101,7 @@ impl<'m> Flow<'m> {
 
     /// Walks from just before `at` against control flow. On each way, the first instruction for which `found` answers ends it; `entry` is
     /// the answer of a way that reaches the function's start. Answers come once each. Only instructions in `candidates` are asked.
-    pub fn backwards<T: PartialEq + Copy>(
+    pub(super) fn backwards<T: PartialEq + Copy>(
         &self,
         at: Value<'m>,
         candidates: &HashSet<Value<'m>>,

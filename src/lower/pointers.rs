@@ -21,7 +21,7 @@ use crate::calls::{Callee, classify};
 
 /// Where a pointer points.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Pointer {
+pub(super) struct Pointer {
     /// Into which object.
     pub object: ObjectId,
     /// At which byte, where known.
@@ -32,7 +32,7 @@ pub struct Pointer {
 
 /// A pointer that cannot be followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trouble<'m> {
+pub(super) struct Trouble<'m> {
     /// The phi, select or load.
     pub at: Value<'m>,
     /// The objects that it may point into.
@@ -44,7 +44,7 @@ pub struct Trouble<'m> {
 }
 
 /// The pointers of a function that are followed.
-pub struct Pointers<'m> {
+pub(super) struct Pointers<'m> {
     known: HashMap<Value<'m>, Pointer>,
     order: Vec<Value<'m>>,
     /// What could not be followed.
@@ -64,7 +64,7 @@ enum Input<'m> {
 
 impl<'m> Pointers<'m> {
     /// Follows the pointers of `allocations`, whose index is the object's id.
-    pub fn follow(
+    pub(super) fn follow(
         module: Module<'m>,
         flow: &Flow<'m>,
         slots: &Slots<'m>,
@@ -95,12 +95,12 @@ impl<'m> Pointers<'m> {
 
     /// Where a value points, if it is followed.
     #[must_use]
-    pub fn get(&self, value: Value<'m>) -> Option<&Pointer> {
+    pub(super) fn get(&self, value: Value<'m>) -> Option<&Pointer> {
         self.known.get(&value)
     }
 
     /// Every followed pointer value, in the order in which they were found.
-    pub fn values(&self) -> impl Iterator<Item = (Value<'m>, &Pointer)> {
+    pub(super) fn values(&self) -> impl Iterator<Item = (Value<'m>, &Pointer)> {
         self.order.iter().map(|value| (*value, &self.known[value]))
     }
 

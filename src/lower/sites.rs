@@ -10,7 +10,7 @@ use crate::analysis::program::Site;
 /// The place of an instruction that a user would point to: the innermost one that is not in a header of the toolkit, the compiler or the
 /// standard library (`cudaMalloc<float>` is an inline function of cuda_runtime.h). A helper function of the user's own stays the place.
 #[must_use]
-pub fn site(instruction: Value<'_>) -> Site {
+pub(super) fn site(instruction: Value<'_>) -> Site {
     let places = instruction.locations();
     places
         .iter()
@@ -34,7 +34,7 @@ fn is_system_header(place: &Location) -> bool {
 
 /// The variables that hold each allocation's pointer, by index; empty where debug information has none.
 #[must_use]
-pub fn names<'m>(flow: &Flow<'m>, allocations: &[Allocation<'m>]) -> Vec<String> {
+pub(super) fn names<'m>(flow: &Flow<'m>, allocations: &[Allocation<'m>]) -> Vec<String> {
     let mut by_value: HashMap<Value<'m>, String> = HashMap::new();
     for instruction in flow.blocks().iter().copied().flat_map(Block::instructions) {
         for (value, name) in instruction.debug_variables() {

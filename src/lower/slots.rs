@@ -27,7 +27,7 @@ pub struct Cell<'m> {
 
 /// A write that reaches a point.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Definition<'m> {
+pub(super) enum Definition<'m> {
     /// None: the bytes are indeterminate.
     Nothing,
     /// Zeroes.
@@ -74,14 +74,14 @@ impl TouchKind {
 }
 
 /// The private allocas of a function.
-pub struct Slots<'m> {
+pub(super) struct Slots<'m> {
     touches: HashMap<Value<'m>, Vec<Touch<'m>>>,
 }
 
 impl<'m> Slots<'m> {
     /// Finds the private allocas of a function.
     #[must_use]
-    pub fn of(module: Module<'m>, flow: &Flow<'m>) -> Self {
+    pub(super) fn of(module: Module<'m>, flow: &Flow<'m>) -> Self {
         let allocas: Vec<_> = flow
             .blocks()
             .iter()
@@ -104,13 +104,13 @@ impl<'m> Slots<'m> {
 
     /// The bytes that an address names, if they are private.
     #[must_use]
-    pub fn cell(&self, module: Module<'m>, address: Value<'m>) -> Option<Cell<'m>> {
+    pub(super) fn cell(&self, module: Module<'m>, address: Value<'m>) -> Option<Cell<'m>> {
         cell(module, address).filter(|cell| self.touches.contains_key(&cell.alloca))
     }
 
     /// Is a pointer that is stored in these bytes ever read back as anything but a pointer?
     #[must_use]
-    pub fn leaks(&self, cell: Cell<'m>, length: u64) -> bool {
+    pub(super) fn leaks(&self, cell: Cell<'m>, length: u64) -> bool {
         self.touches[&cell.alloca].iter().any(|touch| match touch.kind {
             TouchKind::Leak => overlap(touch, cell.offset, length) != Overlap::None,
             TouchKind::LoadPointer => overlap(touch, cell.offset, length) == Overlap::Partial,
@@ -122,13 +122,13 @@ impl<'m> Slots<'m> {
 
     /// Is it the argument array of a launch? Pointers stored in it are addresses of arguments.
     #[must_use]
-    pub fn is_argument_array(&self, alloca: Value<'m>) -> bool {
+    pub(super) fn is_argument_array(&self, alloca: Value<'m>) -> bool {
         self.touches.get(&alloca).is_some_and(|touches| is_argument_array(touches))
     }
 
     /// Is the alloca's address in an argument array?
     #[must_use]
-    pub fn is_argument(&self, alloca: Value<'m>) -> bool {
+    pub(super) fn is_argument(&self, alloca: Value<'m>) -> bool {
         self.touches
             .get(&alloca)
             .is_some_and(|touches| touches.iter().any(|touch| touch.kind == TouchKind::AddressStored))
@@ -136,7 +136,7 @@ impl<'m> Slots<'m> {
 
     /// How many bytes are written at a time at the start of the cell; `None` if that differs.
     #[must_use]
-    pub fn width_at(&self, cell: Cell<'m>) -> Option<u64> {
+    pub(super) fn width_at(&self, cell: Cell<'m>) -> Option<u64> {
         let mut widths = self.touches[&cell.alloca]
             .iter()
             .filter(|touch| matches!(touch.kind, TouchKind::Store | TouchKind::CallWrites) && touch.offset == cell.offset)
@@ -147,7 +147,7 @@ impl<'m> Slots<'m> {
 
     /// Byte offsets of an argument array that are written.
     #[must_use]
-    pub fn stored_offsets(&self, alloca: Value<'m>) -> Vec<u64> {
+    pub(super) fn stored_offsets(&self, alloca: Value<'m>) -> Vec<u64> {
         let mut offsets: Vec<_> = self
             .touches
             .get(&alloca)
@@ -163,7 +163,7 @@ impl<'m> Slots<'m> {
 
     /// The writes that may have made the bytes what they are just before `at`, each once.
     #[must_use]
-    pub fn reaching(&self, cell: Cell<'m>, length: u64, at: Value<'m>, flow: &Flow<'m>) -> Vec<Definition<'m>> {
+    pub(super) fn reaching(&self, cell: Cell<'m>, length: u64, at: Value<'m>, flow: &Flow<'m>) -> Vec<Definition<'m>> {
         let touches = &self.touches[&cell.alloca];
         let definition = |instruction: Value<'m>| {
             touches

@@ -19,7 +19,7 @@ const MAX_DEPTH: u32 = 8;
 
 /// How the bits of an integer are read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Reading {
+pub(super) enum Reading {
     /// Two's complement.
     Signed,
     /// Natural number.
@@ -28,7 +28,7 @@ pub enum Reading {
 
 /// The atoms of one function.
 #[derive(Default)]
-pub struct Atoms<'m> {
+pub(super) struct Atoms<'m> {
     ids: HashMap<(Value<'m>, Reading), AtomId>,
     values: Vec<Value<'m>>,
 }
@@ -36,22 +36,22 @@ pub struct Atoms<'m> {
 impl<'m> Atoms<'m> {
     /// The IR value of each atom, by id.
     #[must_use]
-    pub fn values(&self) -> &[Value<'m>] {
+    pub(super) fn values(&self) -> &[Value<'m>] {
         &self.values
     }
 
     /// A size or length argument as a sum.
-    pub fn length(&mut self, value: Value<'m>) -> Sym {
+    pub(super) fn length(&mut self, value: Value<'m>) -> Sym {
         self.read(value, Reading::Signed, 0)
     }
 
     /// An integer, read as told.
-    pub fn integer(&mut self, value: Value<'m>, reading: Reading) -> Sym {
+    pub(super) fn integer(&mut self, value: Value<'m>, reading: Reading) -> Sym {
         self.read(value, reading, 0)
     }
 
     /// Byte offset that a GEP adds to its base; `None` where its arithmetic may wrap or its types have no fixed size.
-    pub fn gep_offset(&mut self, module: Module<'m>, gep: Value<'m>) -> Option<Sym> {
+    pub(super) fn gep_offset(&mut self, module: Module<'m>, gep: Value<'m>) -> Option<Sym> {
         let mut ty: Type<'m> = gep.gep_source_type()?;
         let exact = gep.gep_does_not_wrap();
         let mut offset = Sym::default();
