@@ -115,3 +115,19 @@ pub(crate) fn run(command: &mut Command) -> Output {
 fn text(output: &Output) -> (String, String) {
     (String::from_utf8_lossy(&output.stdout).into_owned(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
+
+/// Parses IR and lends the module.
+#[cfg(any(feature = "llvm19", feature = "llvm22"))]
+#[track_caller]
+pub(crate) fn with_module<R>(ir: &str, use_it: impl FnOnce(echo_sr::pass::ir::Module<'_>) -> R) -> R {
+    use inkwell::context::Context;
+    use inkwell::memory_buffer::MemoryBuffer;
+    let context = Context::create();
+    let mut text = ir.as_bytes().to_vec();
+    text.push(0);
+    let buffer = MemoryBuffer::create_from_memory_range_copy(&text, "test.ll");
+    let module =
+        context.create_module_from_ir(buffer).unwrap_or_else(|error| panic!("{}\n{ir}", error.to_string_lossy()));
+    // SAFETY: the module lives until the end of this function, and nobody else has it.
+    use_it(unsafe { echo_sr::pass::ir::Module::new(module.as_mut_ptr()) })
+}
