@@ -26,6 +26,8 @@ mod pointers;
 mod sites;
 mod slots;
 mod symbolic;
+#[cfg(test)]
+mod tests;
 mod uses;
 
 use std::collections::HashMap;
@@ -34,15 +36,16 @@ use self::allocations::space;
 pub use self::allocations::{Allocation, Delivery};
 pub use self::context::Context;
 use self::flow::Flow;
-pub use self::handles::StreamHandle;
 use self::handles::Handles;
+pub use self::handles::StreamHandle;
 use self::ir::{Block, Module, Opcode, Value};
 use self::pointers::Pointers;
 pub use self::slots::Cell;
 use self::slots::Slots;
 use self::symbolic::Atoms;
 use crate::analysis::program::{
-    Access, Blemish, BlemishKind, Event, Node, NodeId, Object, ObjectId, PointerUse, Program, Range, Site, Space, UseKind,
+    Access, Blemish, BlemishKind, Event, Node, NodeId, Object, ObjectId, PointerUse, Program, Range, Site, Space,
+    UseKind,
 };
 use crate::analysis::symbolic::Sym;
 use crate::calls::{Callee, classify};
@@ -77,12 +80,14 @@ impl<'m> Lowered<'m> {
 #[must_use]
 pub fn has_device_allocation(function: Value<'_>) -> bool {
     function.blocks().into_iter().flat_map(Block::instructions).any(|call| {
-        call.called_function().filter(|callee| callee.is_declaration()).is_some_and(|callee| match classify(&callee.name()) {
-            Callee::Cuda { row, .. } => matches!(
-                row.meaning,
-                crate::calls::cuda::Meaning::Allocate { allocator, .. } if space(allocator) == Space::Device
-            ),
-            _ => false,
+        call.called_function().filter(|callee| callee.is_declaration()).is_some_and(|callee| {
+            match classify(&callee.name()) {
+                Callee::Cuda { row, .. } => matches!(
+                    row.meaning,
+                    crate::calls::cuda::Meaning::Allocate { allocator, .. } if space(allocator) == Space::Device
+                ),
+                _ => false,
+            }
         })
     })
 }
@@ -163,6 +168,8 @@ impl<'m> Lowering<'_, 'm> {
             .collect();
         self.program.function = self.function.name();
         self.program.module = self.context.facts;
+        // Any function but main may be called while work of its callers is in flight.
+        self.program.module.entry_quiet = self.function.name() == "main" && !self.context.constructors_launch();
     }
 
     /// Builds the graph; answers with the node before (or at the start of the block of) each instruction.
@@ -175,7 +182,6 @@ impl<'m> Lowering<'_, 'm> {
             first.insert(block, node);
             if first.len() == 1 {
                 self.program.entry = node;
-                node = self.earlier_work(node);
             }
             for instruction in block.instructions() {
                 positions.insert(instruction, node);
@@ -193,18 +199,6 @@ impl<'m> Lowering<'_, 'm> {
             }
         }
         positions
-    }
-
-    /// `main` starts with an idle device, unless a constructor of this module used it. Any other function may be called while work of its
-    /// callers is in flight.
-    fn earlier_work(&mut self, entry: NodeId) -> NodeId {
-        if self.function.name() == "main" && !self.context.constructors_launch() {
-            return entry;
-        }
-        let earlier = Event::Opaque { launches: true, name: "what ran before this function".to_owned() };
-        let node = self.node(earlier, Site::default(), None);
-        self.program.graph.add_edge(entry, node, ());
-        node
     }
 
     fn node(&mut self, event: Event, site: Site, instruction: Option<Value<'m>>) -> NodeId {
@@ -225,7 +219,9 @@ impl<'m> Lowering<'_, 'm> {
             Some(Opcode::LLVMRet) => vec![Event::Exit { returns: true }],
             Some(Opcode::LLVMUnreachable) => vec![Event::Exit { returns: false }],
             // An exception that leaves main ends the program.
-            Some(Opcode::LLVMResume | Opcode::LLVMCleanupRet) => vec![Event::Exit { returns: self.function.name() != "main" }],
+            Some(Opcode::LLVMResume | Opcode::LLVMCleanupRet) => {
+                vec![Event::Exit { returns: self.function.name() != "main" }]
+            }
             _ => self.found.accesses.remove(&instruction).map(Event::Host).into_iter().collect(),
         }
     }
@@ -236,7 +232,9 @@ impl<'m> Lowering<'_, 'm> {
         let allocation = &self.allocations[pointer.object.0 as usize];
         // Equal sums are equal bytes if nothing they are made of was computed anew in between; the allocation dominates the access, and
         // what the size is made of dominates the allocation, so another round would have to pass the allocation again.
-        let whole = start == Sym::default() && allocation.size.as_ref() == Some(&len) && self.flow.dominates(allocation.call, at);
+        let whole = start == Sym::default()
+            && allocation.size.as_ref() == Some(&len)
+            && self.flow.dominates(allocation.call, at);
         if whole { Range::Whole } else { Range::Part { start, len } }
     }
 
@@ -273,8 +271,11 @@ impl<'m> Lowering<'_, 'm> {
         if self.flow.blocks().len() > MAX_BLOCKS {
             of_function.push(BlemishKind::Limit("blocks in a function"));
         }
-        self.program.blemishes.extend(
-            of_function.into_iter().map(|kind| Blemish { kind, objects: vec![], node: entry, site: Site::default() }),
-        );
+        self.program.blemishes.extend(of_function.into_iter().map(|kind| Blemish {
+            kind,
+            objects: vec![],
+            node: entry,
+            site: Site::default(),
+        }));
     }
 }

@@ -9,8 +9,8 @@
 
 use std::collections::HashMap;
 
-use super::ir::{Opcode, Type, Value};
 use super::ir::Module;
+use super::ir::{Opcode, Type, Value};
 use crate::analysis::symbolic::{AtomId, Sym};
 
 /// How deep an expression is taken apart; deeper parts are atoms. Bounds the work on shared subexpressions (2^8); the sizes of real
@@ -43,11 +43,6 @@ impl<'m> Atoms<'m> {
     /// A size or length argument as a sum.
     pub(super) fn length(&mut self, value: Value<'m>) -> Sym {
         self.read(value, Reading::Signed, 0)
-    }
-
-    /// An integer, read as told.
-    pub(super) fn integer(&mut self, value: Value<'m>, reading: Reading) -> Sym {
-        self.read(value, reading, 0)
     }
 
     /// Byte offset that a GEP adds to its base; `None` where its arithmetic may wrap or its types have no fixed size.
