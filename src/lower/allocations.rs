@@ -42,14 +42,23 @@ pub enum Delivery<'m> {
 #[must_use]
 pub(super) fn space(allocator: Allocator) -> Space {
     match allocator {
-        Allocator::Malloc | Allocator::Calloc | Allocator::AlignedAlloc | Allocator::OperatorNew | Allocator::PinnedHost => Space::Host,
+        Allocator::Malloc
+        | Allocator::Calloc
+        | Allocator::AlignedAlloc
+        | Allocator::OperatorNew
+        | Allocator::PinnedHost => Space::Host,
         Allocator::CudaMalloc | Allocator::CudaMallocAsync => Space::Device,
         Allocator::CudaMallocManaged | Allocator::Foreign => Space::Both,
     }
 }
 
 /// All allocation sites that control can reach, in block order.
-pub(super) fn allocations<'m>(module: Module<'m>, flow: &Flow<'m>, slots: &Slots<'m>, atoms: &mut Atoms<'m>) -> Vec<Allocation<'m>> {
+pub(super) fn allocations<'m>(
+    module: Module<'m>,
+    flow: &Flow<'m>,
+    slots: &Slots<'m>,
+    atoms: &mut Atoms<'m>,
+) -> Vec<Allocation<'m>> {
     flow.blocks()
         .iter()
         .copied()
@@ -58,7 +67,12 @@ pub(super) fn allocations<'m>(module: Module<'m>, flow: &Flow<'m>, slots: &Slots
         .collect()
 }
 
-fn allocation<'m>(module: Module<'m>, slots: &Slots<'m>, atoms: &mut Atoms<'m>, call: Value<'m>) -> Option<Allocation<'m>> {
+fn allocation<'m>(
+    module: Module<'m>,
+    slots: &Slots<'m>,
+    atoms: &mut Atoms<'m>,
+    call: Value<'m>,
+) -> Option<Allocation<'m>> {
     let callee = call.called_function().filter(|callee| callee.is_declaration())?;
     let mut alignment = 0;
     let (allocator, out, size) = match classify(&callee.name()) {
@@ -87,9 +101,9 @@ fn allocation<'m>(module: Module<'m>, slots: &Slots<'m>, atoms: &mut Atoms<'m>, 
             .map_or(Delivery::Memory, Delivery::Slot),
     };
     let size_operands: Vec<_> = size.iter().filter_map(|argument| call.argument(u32::from(*argument))).collect();
-    let size = size_operands
-        .split_first()
-        .and_then(|(first, rest)| rest.iter().try_fold(atoms.length(*first), |product, next| product.mul(&atoms.length(*next))));
+    let size = size_operands.split_first().and_then(|(first, rest)| {
+        rest.iter().try_fold(atoms.length(*first), |product, next| product.mul(&atoms.length(*next)))
+    });
     Some(Allocation { call, allocator, delivery, size_operands, size, alignment })
 }
 

@@ -10,7 +10,8 @@ use super::launches::is_stub;
 use super::pointers::Pointer;
 use super::{Lowering, context};
 use crate::analysis::program::{
-    Access, AccessKind, Allocator, BlemishKind, Copy, Event, ObjectId, Place, Range, Space, UseKind, WaitScope, Work, WorkKind,
+    Access, AccessKind, Allocator, BlemishKind, Copy, Event, ObjectId, Place, Range, Space, UseKind, WaitScope, Work,
+    WorkKind,
 };
 use crate::analysis::symbolic::Sym;
 use crate::calls::cuda::{CopyKind, Meaning, Row, StreamArg};
@@ -35,7 +36,11 @@ impl<'m> Lowering<'_, 'm> {
             return self.intrinsic(call, &name);
         }
         if !callee.is_declaration() {
-            return if is_stub(callee) { vec![self.stub_launch(call, callee)] } else { self.internal_call(call, callee) };
+            return if is_stub(callee) {
+                vec![self.stub_launch(call, callee)]
+            } else {
+                self.internal_call(call, callee)
+            };
         }
         match classify(&name) {
             Callee::Cuda { row, per_thread } => self.cuda_call(call, row, per_thread),
@@ -85,8 +90,18 @@ impl<'m> Lowering<'_, 'm> {
 
     fn intrinsic(&mut self, call: Value<'m>, name: &str) -> Vec<Event> {
         const HARMLESS: [&str; 12] = [
-            "llvm.lifetime.", "llvm.dbg.", "llvm.assume", "llvm.invariant.", "llvm.prefetch", "llvm.objectsize.", "llvm.launder.",
-            "llvm.strip.", "llvm.ssa.copy", "llvm.is.constant.", "llvm.experimental.noalias.", "llvm.fake.use",
+            "llvm.lifetime.",
+            "llvm.dbg.",
+            "llvm.assume",
+            "llvm.invariant.",
+            "llvm.prefetch",
+            "llvm.objectsize.",
+            "llvm.launder.",
+            "llvm.strip.",
+            "llvm.ssa.copy",
+            "llvm.is.constant.",
+            "llvm.experimental.noalias.",
+            "llvm.fake.use",
         ];
         if HARMLESS.iter().any(|harmless| name.starts_with(harmless)) {
             return Vec::new();
@@ -115,7 +130,14 @@ impl<'m> Lowering<'_, 'm> {
         host(accesses)
     }
 
-    fn host_access(&self, call: Value<'m>, pointer: &Pointer, kind: AccessKind, length: Option<Sym>, exactly: bool) -> Access {
+    fn host_access(
+        &self,
+        call: Value<'m>,
+        pointer: &Pointer,
+        kind: AccessKind,
+        length: Option<Sym>,
+        exactly: bool,
+    ) -> Access {
         let range = self.range(pointer, length, call);
         let must = exactly && range != Range::Unknown && !pointer.maybe_null;
         Access { object: pointer.object, kind, range, must }
@@ -208,9 +230,17 @@ impl<'m> Lowering<'_, 'm> {
             .collect()
     }
 
-    fn free(&mut self, call: Value<'m>, argument: u8, name: &str, waits: Option<WaitScope>, stream: Option<(StreamArg, bool)>) -> Vec<Event> {
+    fn free(
+        &mut self,
+        call: Value<'m>,
+        argument: u8,
+        name: &str,
+        waits: Option<WaitScope>,
+        stream: Option<(StreamArg, bool)>,
+    ) -> Vec<Event> {
         self.unexplained(call, &[argument], name);
-        let Some(pointer) = call.argument(u32::from(argument)).and_then(|value| self.pointers.get(value)).cloned() else {
+        let Some(pointer) = call.argument(u32::from(argument)).and_then(|value| self.pointers.get(value)).cloned()
+        else {
             // Freeing something else, or null, touches nothing of ours; whether it waits is not relied on.
             return Vec::new();
         };
@@ -243,10 +273,17 @@ impl<'m> Lowering<'_, 'm> {
             }
             Meaning::Memset { dst, bytes, stream } => {
                 let stream = self.stream_of(call, stream, per_thread);
-                let mut work =
-                    Work { name: name.to_owned(), kind: WorkKind::Memset, accesses: vec![], touches_captured: false, captures: vec![] };
-                if let Some(pointer) = call.argument(u32::from(dst)).and_then(|value| self.pointers.get(value)).cloned() {
-                    let length = bytes.and_then(|bytes| call.argument(u32::from(bytes))).map(|bytes| self.atoms.length(bytes));
+                let mut work = Work {
+                    name: name.to_owned(),
+                    kind: WorkKind::Memset,
+                    accesses: vec![],
+                    touches_captured: false,
+                    captures: vec![],
+                };
+                if let Some(pointer) = call.argument(u32::from(dst)).and_then(|value| self.pointers.get(value)).cloned()
+                {
+                    let length =
+                        bytes.and_then(|bytes| call.argument(u32::from(bytes))).map(|bytes| self.atoms.length(bytes));
                     if pointer.maybe_null {
                         self.blemish(call, BlemishKind::AmbiguousSlot, vec![pointer.object]);
                     }
@@ -254,7 +291,9 @@ impl<'m> Lowering<'_, 'm> {
                 }
                 (Some(Event::Enqueue { stream, work }), vec![dst])
             }
-            Meaning::Launch { function, args, stream } => (Some(self.launch(call, function, args, stream, per_thread)), vec![]),
+            Meaning::Launch { function, args, stream } => {
+                (Some(self.launch(call, function, args, stream, per_thread)), vec![])
+            }
             Meaning::WaitDevice => (Some(Event::Wait(WaitScope::Device)), vec![]),
             Meaning::WaitStream { stream } => {
                 let stream = self.stream_of(call, StreamArg::Arg(stream), per_thread);
@@ -330,7 +369,12 @@ impl<'m> Lowering<'_, 'm> {
     }
 
     /// "API synchronization behavior", as (waits before, waits after, host source read on return).
-    fn copy_waits(&self, direction: Option<Direction>, source: Option<ObjectId>, asynchronous: bool) -> (bool, bool, bool) {
+    fn copy_waits(
+        &self,
+        direction: Option<Direction>,
+        source: Option<ObjectId>,
+        asynchronous: bool,
+    ) -> (bool, bool, bool) {
         match direction {
             _ if asynchronous => (false, false, false),
             None | Some(Direction::DeviceToDevice) => (false, false, false),
@@ -363,14 +407,16 @@ impl<'m> Lowering<'_, 'm> {
             (true, _) => Direction::HostToDevice,
             (false, _) => Direction::DeviceToHost,
         };
-        let (waits_before, waits_after, host_source_consumed) = self.copy_waits(Some(direction), place.object, asynchronous);
+        let (waits_before, waits_after, host_source_consumed) =
+            self.copy_waits(Some(direction), place.object, asynchronous);
         let (dst, src) = if to_symbol { (symbol, place) } else { (place, symbol) };
         let stream = self.stream_of(call, stream.0, stream.1);
         Event::Copy(Copy { dst, src, stream, waits_before, waits_after, host_source_consumed })
     }
 
     fn place(&mut self, call: Value<'m>, argument: u8, length: Option<Sym>) -> (Place, Option<Space>) {
-        let Some(pointer) = call.argument(u32::from(argument)).and_then(|value| self.pointers.get(value)).cloned() else {
+        let Some(pointer) = call.argument(u32::from(argument)).and_then(|value| self.pointers.get(value)).cloned()
+        else {
             return (Place { object: None, range: Range::Unknown }, None);
         };
         if pointer.maybe_null {

@@ -93,7 +93,8 @@ impl<'m> Flow<'m> {
     pub(super) fn dominates(&self, earlier: Value<'m>, later: Value<'m>) -> bool {
         let (Some(first), Some(second)) = (earlier.block(), later.block()) else { return false };
         if first == second {
-            return std::iter::successors(Some(earlier), |instruction| instruction.next()).any(|instruction| instruction == later);
+            return std::iter::successors(Some(earlier), |instruction| instruction.next())
+                .any(|instruction| instruction == later);
         }
         let (Some(first), Some(second)) = (self.index.get(&first), self.index.get(&second)) else { return false };
         self.dominators.dominators(*second).is_some_and(|mut dominators| dominators.any(|node| node == *first))
@@ -150,9 +151,9 @@ impl<'m> Flow<'m> {
 fn successors(block: Block<'_>) -> Vec<Block<'_>> {
     let Some(terminator) = block.terminator() else { return Vec::new() };
     if terminator.opcode() == Some(Opcode::LLVMInvoke)
-        && terminator.called_function().is_some_and(|callee| {
-            callee.is_declaration() && matches!(classify(&callee.name()), Callee::Cuda { .. })
-        })
+        && terminator
+            .called_function()
+            .is_some_and(|callee| callee.is_declaration() && matches!(classify(&callee.name()), Callee::Cuda { .. }))
     {
         return terminator.normal_destination().into_iter().collect();
     }

@@ -132,7 +132,9 @@ impl<'m> Lowering<'_, 'm> {
             return None;
         }
         let cell = self.slots.cell(self.module, handle.operand(0)?)?;
-        let [Definition::Call(create)] = self.slots.reaching(cell, POINTER_BYTES, handle, self.flow)[..] else { return None };
+        let [Definition::Call(create)] = self.slots.reaching(cell, POINTER_BYTES, handle, self.flow)[..] else {
+            return None;
+        };
         Some((create, cell))
     }
 }

@@ -404,7 +404,8 @@ impl<'m> Value<'m> {
     /// Is it a call or invoke?
     #[must_use]
     pub fn is_call(self) -> bool {
-        matches!(self.opcode(), Some(Opcode::LLVMCall | Opcode::LLVMInvoke | Opcode::LLVMCallBr)) && self.is_instruction()
+        matches!(self.opcode(), Some(Opcode::LLVMCall | Opcode::LLVMInvoke | Opcode::LLVMCallBr))
+            && self.is_instruction()
     }
 
     /// What a call calls.
@@ -437,9 +438,7 @@ impl<'m> Value<'m> {
     #[must_use]
     pub fn normal_destination(self) -> Option<Block<'m>> {
         // SAFETY: asked only of invokes.
-        unsafe {
-            if LLVMIsAInvokeInst(self.raw).is_null() { None } else { Block::wrap(LLVMGetNormalDest(self.raw)) }
-        }
+        unsafe { if LLVMIsAInvokeInst(self.raw).is_null() { None } else { Block::wrap(LLVMGetNormalDest(self.raw)) } }
     }
 
     /// Is it a load or store (or another memory operation) marked volatile, or an atomic one?
@@ -554,7 +553,9 @@ impl<'m> Value<'m> {
     /// May another module's definition replace this function's body (so that nothing may be concluded from it)?
     #[must_use]
     pub fn is_interposable(self) -> bool {
-        use inkwell::llvm_sys::LLVMLinkage::{LLVMCommonLinkage, LLVMExternalWeakLinkage, LLVMLinkOnceAnyLinkage, LLVMWeakAnyLinkage};
+        use inkwell::llvm_sys::LLVMLinkage::{
+            LLVMCommonLinkage, LLVMExternalWeakLinkage, LLVMLinkOnceAnyLinkage, LLVMWeakAnyLinkage,
+        };
         // SAFETY: asked only of globals.
         unsafe {
             !LLVMIsAGlobalValue(self.raw).is_null()
@@ -606,7 +607,9 @@ impl<'m> Value<'m> {
             return Vec::new();
         }
         // SAFETY: asked only of functions, with indices in range.
-        unsafe { (0..LLVMCountParams(self.raw)).filter_map(|index| Self::wrap(LLVMGetParam(self.raw, index))).collect() }
+        unsafe {
+            (0..LLVMCountParams(self.raw)).filter_map(|index| Self::wrap(LLVMGetParam(self.raw, index))).collect()
+        }
     }
 
     /// Blocks of a function, in order.
@@ -773,7 +776,9 @@ impl<'m> Value<'m> {
                     let variable = LLVMMetadataAsValue(context, LLVMDbgVariableRecordGetVariable(record));
                     let mut operands = vec![std::ptr::null_mut(); LLVMGetMDNodeNumOperands(variable) as usize];
                     LLVMGetMDNodeOperands(variable, operands.as_mut_ptr());
-                    if let (Some(value), Some(name)) = (Self::wrap(value), operands.get(1).filter(|name| !name.is_null())) {
+                    if let (Some(value), Some(name)) =
+                        (Self::wrap(value), operands.get(1).filter(|name| !name.is_null()))
+                    {
                         let mut length = 0;
                         let start = LLVMGetMDString(*name, &raw mut length);
                         variables.push((value, text(start, length as usize)));

@@ -27,7 +27,14 @@ struct KernelArgument<'m> {
 
 impl<'m> Lowering<'_, 'm> {
     /// `cudaLaunchKernel(function, …, args, …, stream)`.
-    pub(super) fn launch(&mut self, call: Value<'m>, function: u8, args: u8, stream: Option<u8>, per_thread: bool) -> Event {
+    pub(super) fn launch(
+        &mut self,
+        call: Value<'m>,
+        function: u8,
+        args: u8,
+        stream: Option<u8>,
+        per_thread: bool,
+    ) -> Event {
         let stub = call.argument(u32::from(function));
         let name = match stub.filter(|stub| stub.is_function()) {
             Some(stub) => self.context.kernel_name(stub),
@@ -65,8 +72,19 @@ impl<'m> Lowering<'_, 'm> {
         self.kernel(call, name, stream, &arguments, known)
     }
 
-    fn kernel(&mut self, call: Value<'m>, name: String, stream: StreamId, arguments: &[KernelArgument<'m>], known: bool) -> Event {
-        let record = self.context.kernel_effects(&name).filter(|record| known && record.params.len() == arguments.len()).cloned();
+    fn kernel(
+        &mut self,
+        call: Value<'m>,
+        name: String,
+        stream: StreamId,
+        arguments: &[KernelArgument<'m>],
+        known: bool,
+    ) -> Event {
+        let record = self
+            .context
+            .kernel_effects(&name)
+            .filter(|record| known && record.params.len() == arguments.len())
+            .cloned();
         let touches_captured = record.as_ref().is_none_or(|record| record.touches_other_memory);
         let mut work = Work { name, kind: WorkKind::Launch, accesses: vec![], touches_captured, captures: vec![] };
         for (argument, index) in arguments.iter().zip(0..) {
@@ -124,7 +142,9 @@ impl<'m> Lowering<'_, 'm> {
                 return None;
             }
             let element = Cell { offset, ..array };
-            let [Definition::Store(store)] = self.slots.reaching(element, POINTER_BYTES, launch, self.flow)[..] else { return None };
+            let [Definition::Store(store)] = self.slots.reaching(element, POINTER_BYTES, launch, self.flow)[..] else {
+                return None;
+            };
             // An argument in memory that is no slot: a pointer there has escaped already.
             let argument = match self.slots.cell(self.module, store.operand(0)?) {
                 Some(cell) => self.argument_in(cell, launch),
@@ -248,7 +268,8 @@ fn configuration(call: Value<'_>) -> Option<Meaning> {
     let callee = call.called_function().filter(|callee| callee.is_declaration())?;
     match classify(&callee.name()) {
         Callee::Cuda { row, .. } => {
-            matches!(row.meaning, Meaning::PushConfiguration { .. } | Meaning::PopConfiguration { .. }).then_some(row.meaning)
+            matches!(row.meaning, Meaning::PushConfiguration { .. } | Meaning::PopConfiguration { .. })
+                .then_some(row.meaning)
         }
         _ => None,
     }
@@ -261,7 +282,8 @@ fn is_pop(call: Value<'_>) -> bool {
 /// Is a defined function a kernel's host stub: does it pop the configuration and launch, and nothing else that matters?
 pub(super) fn is_stub(function: Value<'_>) -> bool {
     let mut launches = false;
-    for call in function.blocks().into_iter().flat_map(Block::instructions).filter(|instruction| instruction.is_call()) {
+    for call in function.blocks().into_iter().flat_map(Block::instructions).filter(|instruction| instruction.is_call())
+    {
         let Some(callee) = call.called_function() else { return false };
         let name = callee.name();
         if name.starts_with("llvm.") {

@@ -34,15 +34,16 @@ use self::allocations::space;
 pub use self::allocations::{Allocation, Delivery};
 pub use self::context::Context;
 use self::flow::Flow;
-pub use self::handles::StreamHandle;
 use self::handles::Handles;
+pub use self::handles::StreamHandle;
 use self::ir::{Block, Module, Opcode, Value};
 use self::pointers::Pointers;
 pub use self::slots::Cell;
 use self::slots::Slots;
 use self::symbolic::Atoms;
 use crate::analysis::program::{
-    Access, Blemish, BlemishKind, Event, Node, NodeId, Object, ObjectId, PointerUse, Program, Range, Site, Space, UseKind,
+    Access, Blemish, BlemishKind, Event, Node, NodeId, Object, ObjectId, PointerUse, Program, Range, Site, Space,
+    UseKind,
 };
 use crate::analysis::symbolic::Sym;
 use crate::calls::{Callee, classify};
@@ -77,12 +78,14 @@ impl<'m> Lowered<'m> {
 #[must_use]
 pub fn has_device_allocation(function: Value<'_>) -> bool {
     function.blocks().into_iter().flat_map(Block::instructions).any(|call| {
-        call.called_function().filter(|callee| callee.is_declaration()).is_some_and(|callee| match classify(&callee.name()) {
-            Callee::Cuda { row, .. } => matches!(
-                row.meaning,
-                crate::calls::cuda::Meaning::Allocate { allocator, .. } if space(allocator) == Space::Device
-            ),
-            _ => false,
+        call.called_function().filter(|callee| callee.is_declaration()).is_some_and(|callee| {
+            match classify(&callee.name()) {
+                Callee::Cuda { row, .. } => matches!(
+                    row.meaning,
+                    crate::calls::cuda::Meaning::Allocate { allocator, .. } if space(allocator) == Space::Device
+                ),
+                _ => false,
+            }
         })
     })
 }
@@ -225,7 +228,9 @@ impl<'m> Lowering<'_, 'm> {
             Some(Opcode::LLVMRet) => vec![Event::Exit { returns: true }],
             Some(Opcode::LLVMUnreachable) => vec![Event::Exit { returns: false }],
             // An exception that leaves main ends the program.
-            Some(Opcode::LLVMResume | Opcode::LLVMCleanupRet) => vec![Event::Exit { returns: self.function.name() != "main" }],
+            Some(Opcode::LLVMResume | Opcode::LLVMCleanupRet) => {
+                vec![Event::Exit { returns: self.function.name() != "main" }]
+            }
             _ => self.found.accesses.remove(&instruction).map(Event::Host).into_iter().collect(),
         }
     }
@@ -236,7 +241,9 @@ impl<'m> Lowering<'_, 'm> {
         let allocation = &self.allocations[pointer.object.0 as usize];
         // Equal sums are equal bytes if nothing they are made of was computed anew in between; the allocation dominates the access, and
         // what the size is made of dominates the allocation, so another round would have to pass the allocation again.
-        let whole = start == Sym::default() && allocation.size.as_ref() == Some(&len) && self.flow.dominates(allocation.call, at);
+        let whole = start == Sym::default()
+            && allocation.size.as_ref() == Some(&len)
+            && self.flow.dominates(allocation.call, at);
         if whole { Range::Whole } else { Range::Part { start, len } }
     }
 
@@ -273,8 +280,11 @@ impl<'m> Lowering<'_, 'm> {
         if self.flow.blocks().len() > MAX_BLOCKS {
             of_function.push(BlemishKind::Limit("blocks in a function"));
         }
-        self.program.blemishes.extend(
-            of_function.into_iter().map(|kind| Blemish { kind, objects: vec![], node: entry, site: Site::default() }),
-        );
+        self.program.blemishes.extend(of_function.into_iter().map(|kind| Blemish {
+            kind,
+            objects: vec![],
+            node: entry,
+            site: Site::default(),
+        }));
     }
 }

@@ -71,11 +71,15 @@ impl<'m> Pointers<'m> {
         allocations: &[Allocation<'m>],
         atoms: &mut Atoms<'m>,
     ) -> Self {
-        let roots: HashMap<_, _> = allocations.iter().zip(0..).map(|(allocation, id)| (allocation.call, ObjectId(id))).collect();
+        let roots: HashMap<_, _> =
+            allocations.iter().zip(0..).map(|(allocation, id)| (allocation.call, ObjectId(id))).collect();
         let mut pointers = Self { known: HashMap::new(), order: Vec::new(), troubles: Vec::new() };
         for (allocation, id) in allocations.iter().zip(0..) {
             if allocation.delivery == Delivery::Returned {
-                pointers.learn(allocation.call, Pointer { object: ObjectId(id), offset: Some(Sym::default()), maybe_null: false });
+                pointers.learn(
+                    allocation.call,
+                    Pointer { object: ObjectId(id), offset: Some(Sym::default()), maybe_null: false },
+                );
             }
         }
         let sources: Vec<_> = flow
@@ -86,7 +90,10 @@ impl<'m> Pointers<'m> {
             .filter(|instruction| instruction.ty().is_pointer())
             .filter_map(|instruction| Some((instruction, inputs(module, flow, slots, &roots, instruction)?)))
             .collect();
-        while sources.iter().fold(false, |changed, (value, inputs)| pointers.step(module, *value, inputs, atoms) | changed) {}
+        while sources
+            .iter()
+            .fold(false, |changed, (value, inputs)| pointers.step(module, *value, inputs, atoms) | changed)
+        {}
         for (value, inputs) in &sources {
             pointers.check(flow, allocations, *value, inputs);
         }
@@ -113,7 +120,11 @@ impl<'m> Pointers<'m> {
             }
             Some(known) => {
                 // Another object leaves the first one in place: `check` reports both.
-                let offset = if known.object == pointer.object && known.offset == pointer.offset { pointer.offset } else { None };
+                let offset = if known.object == pointer.object && known.offset == pointer.offset {
+                    pointer.offset
+                } else {
+                    None
+                };
                 let joined =
                     Pointer { object: known.object, offset, maybe_null: known.maybe_null || pointer.maybe_null };
                 let changed = joined != *known;
@@ -129,7 +140,9 @@ impl<'m> Pointers<'m> {
         for input in inputs {
             let found = match input {
                 Input::Value(input) | Input::Stored(_, input) => self.known.get(input).cloned(),
-                Input::Root(object) => Some(Pointer { object: *object, offset: Some(Sym::default()), maybe_null: false }),
+                Input::Root(object) => {
+                    Some(Pointer { object: *object, offset: Some(Sym::default()), maybe_null: false })
+                }
                 Input::Null | Input::Undefined | Input::Foreign => None,
             };
             let Some(mut pointer) = found else { continue };
@@ -201,7 +214,9 @@ fn inputs<'m>(
         Opcode::LLVMGetElementPtr | Opcode::LLVMBitCast | Opcode::LLVMAddrSpaceCast | Opcode::LLVMFreeze => {
             vec![of(value.operand(0)?)]
         }
-        Opcode::LLVMPHI => value.incoming().into_iter().filter(|(_, from)| flow.contains(*from)).map(|(input, _)| of(input)).collect(),
+        Opcode::LLVMPHI => {
+            value.incoming().into_iter().filter(|(_, from)| flow.contains(*from)).map(|(input, _)| of(input)).collect()
+        }
         Opcode::LLVMSelect => vec![of(value.operand(1)?), of(value.operand(2)?)],
         Opcode::LLVMCall | Opcode::LLVMInvoke => vec![of(derived_from(value)?)],
         Opcode::LLVMLoad => slots
@@ -242,6 +257,8 @@ fn derived_from(call: Value<'_>) -> Option<Value<'_>> {
 fn keeps_address(call: Value<'_>) -> bool {
     call.called_function().is_some_and(|callee| {
         let name = callee.name();
-        ["llvm.launder.", "llvm.strip.", "llvm.ssa.copy", "memcpy", "memmove", "memset"].iter().any(|start| name.starts_with(start))
+        ["llvm.launder.", "llvm.strip.", "llvm.ssa.copy", "memcpy", "memmove", "memset"]
+            .iter()
+            .any(|start| name.starts_with(start))
     })
 }

@@ -96,7 +96,11 @@ impl<'m> Slots<'m> {
             touches.iter().filter(|(_, list)| is_argument_array(list)).map(|(alloca, _)| *alloca).collect();
         touches.retain(|_, list: &mut Vec<Touch<'_>>| {
             list.iter().filter(|touch| touch.kind == TouchKind::AddressStored).all(|touch| {
-                touch.instruction.operand(1).and_then(|address| cell(module, address)).is_some_and(|cell| arrays.contains(&cell.alloca))
+                touch
+                    .instruction
+                    .operand(1)
+                    .and_then(|address| cell(module, address))
+                    .is_some_and(|cell| arrays.contains(&cell.alloca))
             })
         });
         Self { touches }
@@ -139,7 +143,9 @@ impl<'m> Slots<'m> {
     pub(super) fn width_at(&self, cell: Cell<'m>) -> Option<u64> {
         let mut widths = self.touches[&cell.alloca]
             .iter()
-            .filter(|touch| matches!(touch.kind, TouchKind::Store | TouchKind::CallWrites) && touch.offset == cell.offset)
+            .filter(|touch| {
+                matches!(touch.kind, TouchKind::Store | TouchKind::CallWrites) && touch.offset == cell.offset
+            })
             .map(|touch| touch.length);
         let first = widths.next()?;
         widths.all(|width| width == first).then_some(first)
@@ -166,17 +172,16 @@ impl<'m> Slots<'m> {
     pub(super) fn reaching(&self, cell: Cell<'m>, length: u64, at: Value<'m>, flow: &Flow<'m>) -> Vec<Definition<'m>> {
         let touches = &self.touches[&cell.alloca];
         let definition = |instruction: Value<'m>| {
-            touches
-                .iter()
-                .filter(|touch| touch.instruction == instruction && touch.kind.writes())
-                .find_map(|touch| match (overlap(touch, cell.offset, length), touch.kind) {
+            touches.iter().filter(|touch| touch.instruction == instruction && touch.kind.writes()).find_map(|touch| {
+                match (overlap(touch, cell.offset, length), touch.kind) {
                     (Overlap::None, _) => None,
                     (Overlap::Exact | Overlap::Covers, TouchKind::Undefine) => Some(Definition::Nothing),
                     (Overlap::Exact | Overlap::Covers, TouchKind::Zero) => Some(Definition::Zero(instruction)),
                     (Overlap::Exact, TouchKind::Store) => Some(Definition::Store(instruction)),
                     (Overlap::Exact, TouchKind::CallWrites) => Some(Definition::Call(instruction)),
                     _ => Some(Definition::Unknown(instruction)),
-                })
+                }
+            })
         };
         let writing: HashSet<Value<'m>> =
             touches.iter().filter(|touch| touch.kind.writes()).map(|touch| touch.instruction).collect();
@@ -209,9 +214,9 @@ fn overlap(touch: &Touch<'_>, offset: u64, length: u64) -> Overlap {
 
 fn is_argument_array(touches: &[Touch<'_>]) -> bool {
     touches.iter().any(|touch| touch.kind == TouchKind::ArgumentArray)
-        && touches
-            .iter()
-            .all(|touch| matches!(touch.kind, TouchKind::ArgumentArray | TouchKind::Store | TouchKind::Undefine | TouchKind::Zero))
+        && touches.iter().all(|touch| {
+            matches!(touch.kind, TouchKind::ArgumentArray | TouchKind::Store | TouchKind::Undefine | TouchKind::Zero)
+        })
 }
 
 /// The alloca and constant offset that an address names.
@@ -263,7 +268,9 @@ fn touches<'m>(module: Module<'m>, alloca: Value<'m>) -> Option<Vec<Touch<'m>>> 
                 }
                 Opcode::LLVMStore => touch(size.saturating_sub(offset), TouchKind::AddressStored),
                 Opcode::LLVMICmp if user.operands().iter().any(|operand| operand.is_null()) => {}
-                Opcode::LLVMCall | Opcode::LLVMInvoke => call_touches(user, usage.operand, size - offset, offset, &mut touches)?,
+                Opcode::LLVMCall | Opcode::LLVMInvoke => {
+                    call_touches(user, usage.operand, size - offset, offset, &mut touches)?
+                }
                 _ => return None,
             }
         }
@@ -272,7 +279,13 @@ fn touches<'m>(module: Module<'m>, alloca: Value<'m>) -> Option<Vec<Touch<'m>>> 
 }
 
 /// What a call does with an alloca whose address (at `offset`, with `rest` bytes after it) is its argument; `None`: it may keep it.
-fn call_touches<'m>(call: Value<'m>, argument: u32, rest: u64, offset: u64, touches: &mut Vec<Touch<'m>>) -> Option<()> {
+fn call_touches<'m>(
+    call: Value<'m>,
+    argument: u32,
+    rest: u64,
+    offset: u64,
+    touches: &mut Vec<Touch<'m>>,
+) -> Option<()> {
     if argument >= call.argument_count() {
         // Operand bundles of llvm.assume say something of the address and do nothing with it.
         return call.called_function().filter(|callee| callee.name() == "llvm.assume").map(|_| ());
@@ -286,7 +299,10 @@ fn call_touches<'m>(call: Value<'m>, argument: u32, rest: u64, offset: u64, touc
             touch(rest, TouchKind::Undefine);
         } else if intrinsic.starts_with("memset.") {
             let zero = call.argument(1).is_some_and(Value::is_null);
-            touch(length.unwrap_or(rest), if zero && length.is_some() { TouchKind::Zero } else { TouchKind::UnknownWrite });
+            touch(
+                length.unwrap_or(rest),
+                if zero && length.is_some() { TouchKind::Zero } else { TouchKind::UnknownWrite },
+            );
         } else if intrinsic.starts_with("memcpy.") || intrinsic.starts_with("memmove.") {
             touch(length.unwrap_or(rest), if argument == 0 { TouchKind::UnknownWrite } else { TouchKind::Leak });
         } else if !intrinsic.starts_with("dbg.") {
@@ -304,10 +320,16 @@ fn call_touches<'m>(call: Value<'m>, argument: u32, rest: u64, offset: u64, touc
     let number = u8::try_from(argument).ok()?;
     match classify(&name) {
         Callee::Cuda { row, .. } => match row.meaning {
-            Meaning::Allocate { out, .. } | Meaning::MallocPitch { out } if out == number => touch(8, TouchKind::CallWrites),
-            Meaning::CreateStream { out, .. } | Meaning::CreateEvent { out } if out == number => touch(8, TouchKind::CallWrites),
+            Meaning::Allocate { out, .. } | Meaning::MallocPitch { out } if out == number => {
+                touch(8, TouchKind::CallWrites)
+            }
+            Meaning::CreateStream { out, .. } | Meaning::CreateEvent { out } if out == number => {
+                touch(8, TouchKind::CallWrites)
+            }
             Meaning::PopConfiguration { stream } if stream == number => touch(8, TouchKind::CallWrites),
-            Meaning::PopConfiguration { .. } | Meaning::MallocPitch { .. } | Meaning::Harmless => touch(rest, TouchKind::UnknownWrite),
+            Meaning::PopConfiguration { .. } | Meaning::MallocPitch { .. } | Meaning::Harmless => {
+                touch(rest, TouchKind::UnknownWrite)
+            }
             Meaning::Launch { args, .. } if args == number => touch(rest, TouchKind::ArgumentArray),
             Meaning::Copy { dst, .. } if dst == number => touch(rest, TouchKind::UnknownWrite),
             Meaning::Copy { src, .. } if src == number => touch(rest, TouchKind::Leak),

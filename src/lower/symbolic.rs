@@ -9,8 +9,8 @@
 
 use std::collections::HashMap;
 
-use super::ir::{Opcode, Type, Value};
 use super::ir::Module;
+use super::ir::{Opcode, Type, Value};
 use crate::analysis::symbolic::{AtomId, Sym};
 
 /// How deep an expression is taken apart; deeper parts are atoms. Bounds the work on shared subexpressions (2^8); the sizes of real

@@ -4,9 +4,7 @@ use super::allocations::{Delivery, POINTER_BYTES};
 use super::ir::{Opcode, Value};
 use super::pointers::Pointer;
 use super::{Lowering, ir};
-use crate::analysis::program::{
-    Access, AccessKind, Allocator, BlemishKind, Object, ObjectId, Site, Space, UseKind,
-};
+use crate::analysis::program::{Access, AccessKind, Allocator, BlemishKind, Object, ObjectId, Site, Space, UseKind};
 use crate::analysis::symbolic::Sym;
 
 impl<'m> Lowering<'_, 'm> {
@@ -84,7 +82,9 @@ impl<'m> Lowering<'_, 'm> {
                 }
             }
             Some(Opcode::LLVMRet) => self.record_use(user, object, UseKind::Returned),
-            Some(Opcode::LLVMCall | Opcode::LLVMInvoke | Opcode::LLVMCallBr) => self.operand_of_call(user, value, object),
+            Some(Opcode::LLVMCall | Opcode::LLVMInvoke | Opcode::LLVMCallBr) => {
+                self.operand_of_call(user, value, object)
+            }
             // Into an aggregate, a vector, va_arg, an unwinding: out of sight.
             _ => self.record_use(user, object, UseKind::Stored),
         }
