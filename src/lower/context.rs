@@ -6,6 +6,7 @@ use super::ir::{Block, Module, Value};
 use crate::analysis::program::{BlemishKind, ModuleFacts};
 use crate::calls::cuda::Meaning;
 use crate::calls::{Callee, classify};
+use crate::effects::host::kernels_of_module;
 use crate::effects::{EffectTable, KernelEffects};
 
 /// Facts of a module.
@@ -37,6 +38,8 @@ pub enum Obstacle {
     StreamCapture,
     /// See [`BlemishKind::NonLocalJump`].
     NonLocalJump,
+    /// See [`BlemishKind::Fork`].
+    Fork,
     /// See [`BlemishKind::UnmodelledCudaCall`].
     UnmodelledCudaCall(String),
 }
@@ -47,6 +50,7 @@ impl From<Obstacle> for BlemishKind {
             Obstacle::DeviceReset => Self::DeviceReset,
             Obstacle::StreamCapture => Self::StreamCapture,
             Obstacle::NonLocalJump => Self::NonLocalJump,
+            Obstacle::Fork => Self::Fork,
             Obstacle::UnmodelledCudaCall(name) => Self::UnmodelledCudaCall(name),
         }
     }
@@ -65,15 +69,18 @@ pub(super) struct CallFacts {
 impl<'m> Context<'m> {
     /// Of a host module, with what is known of its kernels.
     #[must_use]
-    pub fn new(module: Module<'m>, effects: EffectTable) -> Self {
-        let defined: Vec<_> = module.functions().filter(|function| !function.is_declaration()).collect();
+    pub fn new(module: crate::pass::ir::Module<'m>, effects: EffectTable) -> Self {
+        let view = Module::new(module);
+        let defined: Vec<_> = view.functions().filter(|function| !function.is_declaration()).collect();
         let mut threads = !defined.iter().any(|function| function.name() == "main");
         let mut devices = HashSet::new();
         let mut summaries: HashMap<_, Summary> = HashMap::new();
         let mut calls: HashMap<_, Vec<Value<'m>>> = HashMap::new();
         for function in &defined {
             let mut summary = Summary::default();
-            for call in function.blocks().into_iter().flat_map(Block::instructions).filter(|instruction| instruction.is_call()) {
+            for call in
+                function.blocks().into_iter().flat_map(Block::instructions).filter(|instruction| instruction.is_call())
+            {
                 match call.called_function().filter(|callee| !callee.is_declaration() && !callee.is_interposable()) {
                     Some(callee) => calls.entry(*function).or_default().push(callee),
                     None => {
@@ -89,8 +96,15 @@ impl<'m> Context<'m> {
         }
         close(&mut summaries, &calls);
         let selects_devices = devices.len() > 1 || devices.contains(&None);
-        let kernels = kernel_names(module);
-        Self { module, facts: ModuleFacts { starts_threads: threads, selects_devices }, effects, kernels, summaries }
+        let names = kernels_of_module(module);
+        let kernels = view.functions().filter_map(|stub| Some((stub, names.get(&stub.name())?.clone()))).collect();
+        Self {
+            module: view,
+            facts: ModuleFacts { starts_threads: threads, selects_devices, entry_quiet: false },
+            effects,
+            kernels,
+            summaries,
+        }
     }
 
     /// Does a function of the module capture a stream? Any stream of any function may then be capturing.
@@ -129,9 +143,13 @@ impl<'m> Context<'m> {
     /// May code that ran before `main`, in this module, have started GPU work?
     #[must_use]
     pub fn constructors_launch(&self) -> bool {
-        let Some(list) = self.module.globals().find(|global| global.name() == "llvm.global_ctors") else { return false };
+        let Some(list) = self.module.globals().find(|global| global.name() == "llvm.global_ctors") else {
+            return false;
+        };
         list.initializer().into_iter().flat_map(Value::operands).flat_map(Value::operands).any(|constructor| {
-            constructor.is_function() && !constructor.name().starts_with("__cuda_module_ctor") && self.summary(constructor).launches
+            constructor.is_function()
+                && !constructor.name().starts_with("__cuda_module_ctor")
+                && self.summary(constructor).launches
         })
     }
 }
@@ -180,7 +198,7 @@ pub(super) fn call_facts(call: Value<'_>) -> CallFacts {
         Callee::Modelled(model) => {
             facts.summary.launches = model.callback;
             facts.threads = model.threads;
-            model.returns_twice.then_some(Obstacle::NonLocalJump)
+            if model.forks { Some(Obstacle::Fork) } else { model.returns_twice.then_some(Obstacle::NonLocalJump) }
         }
         Callee::Unknown => {
             let harmless = call.writes_arguments_only();
@@ -213,22 +231,6 @@ fn close<'m>(summaries: &mut HashMap<Value<'m>, Summary>, calls: &HashMap<Value<
             }
         }
     }
-}
-
-/// Which kernel each host stub stands for, from the calls that register them with the runtime.
-fn kernel_names<'m>(module: Module<'m>) -> HashMap<Value<'m>, String> {
-    let Some(register) = module.functions().find(|function| function.name() == "__cudaRegisterFunction") else {
-        return HashMap::new();
-    };
-    register
-        .uses()
-        .into_iter()
-        .filter(|usage| usage.user.called_function() == Some(register))
-        .filter_map(|usage| {
-            let stub = usage.user.argument(1)?;
-            Some((stub, usage.user.argument(2)?.initializer()?.constant_string()?))
-        })
-        .collect()
 }
 
 /// The kernel's name by the mangling of its stub: clang mangles `__device_stub__k` where the kernel is `k`.

@@ -173,8 +173,8 @@ impl<'m> Lowering<'_, 'm> {
     }
 
     fn modelled_call(&mut self, call: Value<'m>, model: &Model, name: String) -> Vec<Event> {
-        if model.returns_twice {
-            self.blemish(call, BlemishKind::NonLocalJump, vec![]);
+        for obstacle in call_facts(call).summary.blemishes {
+            self.blemish(call, obstacle.into(), vec![]);
         }
         match model.action {
             Action::Allocate { .. } => return self.allocation(call),

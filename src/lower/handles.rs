@@ -96,10 +96,11 @@ impl<'m> Lowering<'_, 'm> {
         if handle.is_argument() {
             return self.handles.stream(StreamHandle::Argument(handle), Stream::Unknown);
         }
-        let Some((create, cell)) = self.created(handle) else { return self.unknown_stream(place) };
-        match create.called_function().map(|callee| classify(&callee.name())) {
-            Some(Callee::Cuda { row, .. }) => {
-                let Meaning::CreateStream { flags, .. } = row.meaning else { return self.unknown_stream(place) };
+        // A call in a loop creates many streams.
+        let created = self.created(handle).filter(|(create, _)| !self.flow.repeats(*create));
+        let Some((create, cell)) = created else { return self.unknown_stream(place) };
+        match meaning(create) {
+            Some(Meaning::CreateStream { flags, .. }) => {
                 let kind = match flags.map(|flags| create.argument(u32::from(flags)).and_then(Value::constant_uint)) {
                     None | Some(Some(0)) => Stream::Blocking,
                     Some(Some(NON_BLOCKING)) => Stream::NonBlocking,
@@ -113,11 +114,11 @@ impl<'m> Lowering<'_, 'm> {
 
     /// The CUDA event that a handle names. Events that are not known to be one and the same get an id of their own, not unique.
     pub(super) fn cuda_event(&mut self, handle: Value<'m>, place: Value<'m>) -> CudaEventId {
-        let created = self.created(handle).filter(|(create, _)| {
-            matches!(
-                create.called_function().map(|callee| classify(&callee.name())),
-                Some(Callee::Cuda { row, .. }) if matches!(row.meaning, Meaning::CreateEvent { .. })
-            )
+        let created = self.created(handle).filter(|(create, cell)| {
+            !self.flow.repeats(*create)
+                && matches!(meaning(*create), Some(Meaning::CreateEvent { .. }))
+                && !self.slots.leaks(*cell, POINTER_BYTES)
+                && self.slots.loads(cell.alloca).all(stays_in_cuda_calls)
         });
         let (key, slot) = created.map_or((place, None), |(create, cell)| (create, Some(cell)));
         *self.handles.event_ids.entry(key).or_insert_with(|| {
@@ -137,4 +138,21 @@ impl<'m> Lowering<'_, 'm> {
         };
         Some((create, cell))
     }
+}
+
+/// What a call of the CUDA runtime means.
+fn meaning(call: Value<'_>) -> Option<Meaning> {
+    let callee = call.called_function().filter(|callee| callee.is_declaration())?;
+    match classify(&callee.name()) {
+        Callee::Cuda { row, .. } => Some(row.meaning),
+        _ => None,
+    }
+}
+
+/// Is a handle only given to calls that the table knows? Nobody else can then record the event.
+fn stays_in_cuda_calls(handle: Value<'_>) -> bool {
+    handle.uses().iter().all(|usage| {
+        (usage.user.opcode() == Some(Opcode::LLVMICmp))
+            || (meaning(usage.user).is_some() && usage.operand < usage.user.argument_count())
+    })
 }

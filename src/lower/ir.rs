@@ -80,10 +80,10 @@ pub struct ArgumentEffect {
 }
 
 impl<'m> Module<'m> {
-    /// The view of a module.
+    /// The view of a module that is lent to the pass.
     #[must_use]
-    pub fn new(module: &'m inkwell::module::Module<'_>) -> Self {
-        Self { raw: module.as_mut_ptr(), module: PhantomData }
+    pub fn new(module: crate::pass::ir::Module<'m>) -> Self {
+        Self { raw: module.raw(), module: PhantomData }
     }
 
     /// The handle for LLVM's C API; alive as long as `'m`.

@@ -26,6 +26,8 @@ mod pointers;
 mod sites;
 mod slots;
 mod symbolic;
+#[cfg(test)]
+mod tests;
 mod uses;
 
 use std::collections::HashMap;
@@ -166,6 +168,8 @@ impl<'m> Lowering<'_, 'm> {
             .collect();
         self.program.function = self.function.name();
         self.program.module = self.context.facts;
+        // Any function but main may be called while work of its callers is in flight.
+        self.program.module.entry_quiet = self.function.name() == "main" && !self.context.constructors_launch();
     }
 
     /// Builds the graph; answers with the node before (or at the start of the block of) each instruction.
@@ -178,7 +182,6 @@ impl<'m> Lowering<'_, 'm> {
             first.insert(block, node);
             if first.len() == 1 {
                 self.program.entry = node;
-                node = self.earlier_work(node);
             }
             for instruction in block.instructions() {
                 positions.insert(instruction, node);
@@ -196,18 +199,6 @@ impl<'m> Lowering<'_, 'm> {
             }
         }
         positions
-    }
-
-    /// `main` starts with an idle device, unless a constructor of this module used it. Any other function may be called while work of its
-    /// callers is in flight.
-    fn earlier_work(&mut self, entry: NodeId) -> NodeId {
-        if self.function.name() == "main" && !self.context.constructors_launch() {
-            return entry;
-        }
-        let earlier = Event::Opaque { launches: true, name: "what ran before this function".to_owned() };
-        let node = self.node(earlier, Site::default(), None);
-        self.program.graph.add_edge(entry, node, ());
-        node
     }
 
     fn node(&mut self, event: Event, site: Site, instruction: Option<Value<'m>>) -> NodeId {

@@ -130,6 +130,16 @@ impl<'m> Slots<'m> {
         self.touches.get(&alloca).is_some_and(|touches| is_argument_array(touches))
     }
 
+    /// The pointers that are loaded from a private alloca.
+    pub(super) fn loads(&self, alloca: Value<'m>) -> impl Iterator<Item = Value<'m>> + '_ {
+        self.touches
+            .get(&alloca)
+            .into_iter()
+            .flatten()
+            .filter(|touch| touch.kind == TouchKind::LoadPointer)
+            .map(|touch| touch.instruction)
+    }
+
     /// Is the alloca's address in an argument array?
     #[must_use]
     pub(super) fn is_argument(&self, alloca: Value<'m>) -> bool {

@@ -45,11 +45,6 @@ impl<'m> Atoms<'m> {
         self.read(value, Reading::Signed, 0)
     }
 
-    /// An integer, read as told.
-    pub(super) fn integer(&mut self, value: Value<'m>, reading: Reading) -> Sym {
-        self.read(value, reading, 0)
-    }
-
     /// Byte offset that a GEP adds to its base; `None` where its arithmetic may wrap or its types have no fixed size.
     pub(super) fn gep_offset(&mut self, module: Module<'m>, gep: Value<'m>) -> Option<Sym> {
         let mut ty: Type<'m> = gep.gep_source_type()?;
