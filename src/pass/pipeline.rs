@@ -5,13 +5,14 @@
 use super::diagnostics::{self, RemarkKind};
 use super::ir::{Module, Value};
 use super::prepare;
+use crate::analysis;
 use crate::analysis::verdict::{Decision, MergePlan, Verdict};
-use crate::analysis::{self};
 use crate::effects::host;
 use crate::lower::{self, Lowered};
 use crate::options::Options;
 use crate::report::pair::{Outcome, PairReport};
 use crate::report::{json, remark};
+use crate::rewrite;
 
 /// Runs the pass; true if the module changed. `level` is the pipeline's speed level, -1 where the pass was named.
 pub fn run(module: Module<'_>, level: i32, options: &Options) -> bool {
@@ -60,8 +61,9 @@ impl Run<'_, '_> {
             let verdicts = analysis::analyse(&lowered.program, &self.options.analysis);
             let plans = self.decide(&lowered, &verdicts);
             if !plans.is_empty() {
+                let program = rewrite::apply(context.module, lowered, &plans);
+                self.verify(&program.function);
                 changed = true;
-                self.verify(&lowered.program.function);
             }
         }
         changed

@@ -78,7 +78,9 @@ impl<'m> Editor<'m> {
             return instruction;
         }
         // SAFETY: it is an invoke of this function; LLVM erases it, and `replaced` remembers that.
-        let Some(call) = (unsafe { Value::from_raw(echo_sr_shim_change_to_call(instruction.raw())) }) else { return instruction };
+        let Some(call) = (unsafe { Value::from_raw(echo_sr_shim_change_to_call(instruction.raw())) }) else {
+            return instruction;
+        };
         self.replaced.insert(instruction, call);
         call
     }

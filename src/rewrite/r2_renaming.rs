@@ -3,9 +3,9 @@
 //! The pointers flow as they did: the second allocation yields p where it would have handed out its own pointer, and with that every use
 //! of h and of d uses p. In between nothing is touched, so a variable that is null on some way stays null there.
 
+use super::allocation;
 use super::edit::{Editor, Int};
 use super::r1_allocation::{Merged, byte_count, out_argument};
-use super::allocation;
 use crate::analysis::program::Allocator;
 use crate::analysis::verdict::MergePlan;
 use crate::lower::ir::Value;
