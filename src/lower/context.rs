@@ -204,14 +204,12 @@ pub(super) fn call_facts(call: Value<'_>) -> CallFacts {
 /// libstdc++ inlines `std::endl` down to a virtual call of the locale's character table, right after it called `_M_widen_init` on the
 /// same table, which does nothing else than make that call for every character: the model of the one is that of the other.
 fn is_widening(call: Value<'_>) -> bool {
-    let table = call.argument(0);
-    table.is_some()
-        && std::iter::successors(call.previous(), |instruction| instruction.previous()).filter(|before| before.is_call()).any(
-            |before| {
-                before.argument(0) == table
-                    && before.called_function().is_some_and(|callee| callee.name() == "_ZNKSt5ctypeIcE13_M_widen_initEv")
-            },
-        )
+    let Some(table) = call.argument(0) else { return false };
+    table.uses().into_iter().map(|usage| usage.user).any(|before| {
+        before.called_function().is_some_and(|callee| callee.name() == "_ZNKSt5ctypeIcE13_M_widen_initEv")
+            && before.argument(0) == Some(table)
+            && (before.normal_destination() == call.block() || before.block() == call.block())
+    })
 }
 
 /// Adds to each summary those of the functions called, until nothing changes.

@@ -190,7 +190,7 @@ impl<'m> Lowering<'_, 'm> {
             }
             last.insert(block, node);
         }
-        let cut = premise::cut_edges(self.flow, self.allocations);
+        let cut = premise::cut_edges(self.module, self.flow, self.slots, self.allocations);
         for block in self.flow.blocks() {
             for successor in self.flow.successors(*block) {
                 let target = if cut.contains(&(*block, successor)) {

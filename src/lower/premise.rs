@@ -4,21 +4,45 @@
 //! that allocations succeed, so control never takes that edge. What lies behind it stays on the graph, so that the rewrite treats it like the
 //! rest (in P' an allocation that fails all the same then runs the program's own error handling, with null pointers); but where control
 //! would come back from there to the rest of the function, the graph ends it as an exit that does not return.
+//!
+//! `if (d) cudaFree(d)` is the same: d is not null. (Of zero bytes it may be in P, and is not in P'; then there is nothing to see in it.)
 
 use std::collections::{HashMap, HashSet};
 
 use inkwell::llvm_sys::LLVMIntPredicate;
 
-use super::allocations::{Allocation, Delivery};
+use super::allocations::{Allocation, Delivery, POINTER_BYTES};
 use super::flow::Flow;
-use super::ir::{Block, Value};
+use super::ir::{Block, Module, Opcode, Value};
+use super::slots::{Definition, Slots};
 
 /// The edges at which the graph ends: from where control comes only if an allocation has failed to where it comes otherwise too.
-pub(super) fn cut_edges<'m>(flow: &Flow<'m>, allocations: &[Allocation<'m>]) -> HashSet<(Block<'m>, Block<'m>)> {
+pub(super) fn cut_edges<'m>(
+    module: Module<'m>,
+    flow: &Flow<'m>,
+    slots: &Slots<'m>,
+    allocations: &[Allocation<'m>],
+) -> HashSet<(Block<'m>, Block<'m>)> {
     let results: HashMap<Value<'m>, Delivery<'m>> =
         allocations.iter().map(|allocation| (allocation.call, allocation.delivery)).collect();
+    // A pointer variable that holds what an allocation stored there, and nothing else.
+    let holds_allocation = |tested: Value<'m>| {
+        (tested.opcode() == Some(Opcode::LLVMLoad))
+            .then(|| slots.cell(module, tested.operand(0)?))
+            .flatten()
+            .is_some_and(|cell| match slots.reaching(cell, POINTER_BYTES, tested, flow)[..] {
+                [Definition::Call(call)] => results.contains_key(&call),
+                _ => false,
+            })
+    };
+    let failed_if_null = |tested: Value<'m>| match results.get(&tested) {
+        Some(Delivery::Returned) => Some(true),
+        // An error code.
+        Some(Delivery::Slot(_) | Delivery::Memory) => Some(false),
+        None => holds_allocation(tested).then_some(true),
+    };
     let failures: HashMap<Block<'m>, Block<'m>> =
-        flow.blocks().iter().filter_map(|block| Some((*block, failure_edge(*block, &results)?))).collect();
+        flow.blocks().iter().filter_map(|block| Some((*block, failure_edge(*block, failed_if_null)?))).collect();
     let Some(entry) = flow.blocks().first() else { return HashSet::new() };
     let mut normal = HashSet::from([*entry]);
     let mut open = vec![*entry];
@@ -40,16 +64,12 @@ pub(super) fn cut_edges<'m>(flow: &Flow<'m>, allocations: &[Allocation<'m>]) -> 
 }
 
 /// Where a block goes if the allocation whose result it tests has failed.
-fn failure_edge<'m>(block: Block<'m>, results: &HashMap<Value<'m>, Delivery<'m>>) -> Option<Block<'m>> {
+fn failure_edge<'m>(block: Block<'m>, failed_if_null: impl Fn(Value<'m>) -> Option<bool>) -> Option<Block<'m>> {
     let branch = block.terminator()?;
     let condition = branch.branch_condition()?;
     let predicate = condition.integer_predicate()?;
     let tested = condition.operand(0).filter(|_| condition.operand(1).is_some_and(Value::is_null))?;
-    let failed_if_null = match results.get(&tested)? {
-        Delivery::Returned => true,
-        // An error code.
-        Delivery::Slot(_) | Delivery::Memory => false,
-    };
+    let failed_if_null = failed_if_null(tested)?;
     let is_null = match predicate {
         LLVMIntPredicate::LLVMIntEQ => true,
         LLVMIntPredicate::LLVMIntNE => false,
