@@ -7,6 +7,8 @@
 //! ([`GlobalInfo::pointer_symbol`]) that the loader sets to memory of the device arena, so that a symbol's address is an ordinary device
 //! pointer on both sides. Its first bytes come from [`GlobalInfo::init_symbol`].
 
+mod params;
+
 use serde::{Deserialize, Serialize};
 
 /// First bytes of an image.
@@ -128,8 +130,8 @@ pub struct Services {
     pub ballot: unsafe extern "C" fn(context: *mut ThreadContext, mask: u32, predicate: u32) -> u32,
     /// `__syncwarp`
     pub sync_warp: unsafe extern "C" fn(context: *mut ThreadContext, mask: u32),
-    /// `__activemask`
-    pub active_mask: unsafe extern "C" fn(context: *mut ThreadContext) -> u32,
+    /// `__activemask`: the lanes that wait here with the same `site`, a number that the compiler gives to each call in the source.
+    pub active_mask: unsafe extern "C" fn(context: *mut ThreadContext, site: u32) -> u32,
     /// Device `vprintf`: format and the argument buffer that the device front end packs; the number of arguments or -1.
     pub vprintf: unsafe extern "C" fn(context: *mut ThreadContext, format: *const u8, arguments: *const u8) -> i32,
     /// `__assertfail` and `__trap`: does not return. `message` may be null.
