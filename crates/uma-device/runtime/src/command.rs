@@ -1,7 +1,5 @@
 //! What the program asks of the device process, and its form in the ring.
 
-use uma_abi::ParamInfo;
-
 /// A box of bytes at two places: `depth` slices of `height` rows of `width` bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
@@ -68,7 +66,7 @@ pub struct Launch {
     pub dynamic_shared: u32,
     /// Bytes of managed memory that move to the device first (discrete link).
     pub migrate: u64,
-    /// Parameters as [`ParameterLayout`] places them.
+    /// Parameters, packed as [`KernelInfo::param_offsets`](uma_abi::KernelInfo::param_offsets) says, filled up to whole words.
     pub parameters: Vec<u64>,
 }
 
@@ -129,6 +127,11 @@ pub enum Command {
     },
     /// At once: a wait needs every command.
     ForceAll,
+    /// At once, answered: everything before it in the ring is queued, and what may run has run (lazy and random schedules).
+    Ping {
+        /// Number of the request.
+        request: u64,
+    },
     /// At once, answered: load a module.
     Load {
         /// Number of the request.
@@ -223,6 +226,7 @@ impl Packet {
             Command::UnmapPages { request, address, bytes } => {
                 words.extend([*request, *address as u64, *bytes as u64]);
             }
+            Command::Ping { request } => words.push(*request),
         }
     }
 
@@ -268,6 +272,7 @@ impl Packet {
                 offset: next.size()?,
             },
             13 => Command::UnmapPages { request: next.word()?, address: next.size()?, bytes: next.size()? },
+            14 => Command::Ping { request: next.word()? },
             _ => return None,
         };
         Some(Packet { slot: (head >> 32) as u32, nonblocking: head >> 8 & 1 == 1, sequence, command })
@@ -291,6 +296,7 @@ impl Command {
             Command::Load { .. } => 11,
             Command::MapPages { .. } => 12,
             Command::UnmapPages { .. } => 13,
+            Command::Ping { .. } => 14,
         }
     }
 }
@@ -328,36 +334,6 @@ impl Words<'_> {
     }
 }
 
-/// Where each kernel parameter lies in [`Launch::parameters`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParameterLayout {
-    /// Offset and length in bytes of each parameter.
-    pub slots: Vec<(usize, usize)>,
-    /// Bytes in all, a multiple of 8.
-    pub bytes: usize,
-}
-
-/// Largest alignment of a parameter.
-pub const PARAMETER_ALIGN: usize = 64;
-
-impl ParameterLayout {
-    /// Places `parameters` one after the other, each aligned; `None` when an alignment is no power of two up to [`PARAMETER_ALIGN`].
-    pub fn new(parameters: &[ParamInfo]) -> Option<ParameterLayout> {
-        let mut slots = Vec::with_capacity(parameters.len());
-        let mut end = 0usize;
-        for parameter in parameters {
-            let align = parameter.align.max(1) as usize;
-            if !align.is_power_of_two() || align > PARAMETER_ALIGN {
-                return None;
-            }
-            let start = end.next_multiple_of(align);
-            slots.push((start, parameter.size as usize));
-            end = start + parameter.size as usize;
-        }
-        Some(ParameterLayout { slots, bytes: end.next_multiple_of(8) })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -389,6 +365,7 @@ mod tests {
             Command::Load { request: 1, module: 2, image: 3, bytes: 4, globals: vec![5, 6] },
             Command::MapPages { request: 1, address: 2, bytes: 3, offset: 4 },
             Command::UnmapPages { request: 1, address: 2, bytes: 3 },
+            Command::Ping { request: 9 },
         ];
         let mut words = Vec::new();
         for command in commands {
@@ -398,15 +375,6 @@ mod tests {
         }
         assert_eq!(Packet::decode(&[0xFF, 0]), None);
         assert_eq!(Packet::decode(&[1, 0, 5]), None);
-    }
-
-    #[test]
-    fn parameters_are_aligned() {
-        let info = |size, align| ParamInfo { size, align };
-        let layout = ParameterLayout::new(&[info(1, 1), info(8, 8), info(4, 4), info(16, 16)]).unwrap();
-        assert_eq!(layout.slots, [(0, 1), (8, 8), (16, 4), (32, 16)]);
-        assert_eq!(layout.bytes, 48);
-        assert_eq!(ParameterLayout::new(&[info(4, 3)]), None);
     }
 
     #[test]

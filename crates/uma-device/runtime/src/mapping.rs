@@ -142,14 +142,28 @@ pub fn protect(address: usize, bytes: usize, protection: Protection) -> io::Resu
     }
 }
 
-/// Puts fresh private pages, zeroed, at `address`; what is mapped there is replaced.
-pub fn replace_with_private(address: usize, bytes: usize) -> io::Result<()> {
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
-    // SAFETY: the caller replaces pages that it mapped itself (registered memory).
-    let got = unsafe {
-        libc::mmap(address as *mut libc::c_void, bytes, Protection::ReadWrite.bits(), flags, -1, 0)
-    };
-    if got == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(()) }
+/// Puts private pages with a copy of `bytes` from `source` at `target`, in one step; what is mapped at `target` is replaced.
+///
+/// The caller vouches for both ranges: `source` is readable, `target` is whole pages that it mapped itself.
+pub fn move_private_copy(source: usize, target: usize, bytes: usize) -> io::Result<()> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: the system chooses a free address.
+    let fresh = unsafe { libc::mmap(std::ptr::null_mut(), bytes, Protection::ReadWrite.bits(), flags, -1, 0) };
+    if fresh == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: `fresh` is that many writable bytes of ours; the caller vouches for `source`.
+    unsafe { std::ptr::copy_nonoverlapping(source as *const u8, fresh.cast::<u8>(), bytes) };
+    let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+    // SAFETY: `fresh` is ours; the caller vouches for the pages at `target`.
+    let moved = unsafe { libc::mremap(fresh, bytes, bytes, flags, target as *mut libc::c_void) };
+    if moved == libc::MAP_FAILED {
+        let error = io::Error::last_os_error();
+        // SAFETY: `fresh` is still ours.
+        unsafe { libc::munmap(fresh, bytes) };
+        return Err(error);
+    }
+    Ok(())
 }
 
 #[cfg(test)]
