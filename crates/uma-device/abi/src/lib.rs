@@ -48,7 +48,7 @@ pub struct KernelInfo {
     pub symbol: String,
     /// Size and alignment of each parameter in bytes, in order.
     pub params: Vec<ParamInfo>,
-    /// Bytes of static shared memory.
+    /// Bytes of static shared memory, rounded up to the alignment that the dynamic part needs.
     pub static_shared: u32,
     /// How the threads of a block are run.
     pub mode: ThreadMode,
@@ -105,8 +105,10 @@ pub struct ThreadContext {
     pub block_idx: [u32; 3],
     /// threadIdx; not used in [`ThreadMode::Block`].
     pub thread_idx: [u32; 3],
-    /// Shared memory of the block: static first, dynamic after it.
+    /// Shared memory of the block: [`KernelInfo::static_shared`] bytes of static variables, then the dynamic part.
     pub shared: *mut u8,
+    /// Where the dynamic part starts.
+    pub dynamic: *mut u8,
     /// Bytes of dynamic shared memory.
     pub dynamic_shared: u32,
     /// Linear thread index in the block; not used in [`ThreadMode::Block`].

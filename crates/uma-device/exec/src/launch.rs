@@ -161,6 +161,7 @@ impl Chunk<'_> {
             block_idx: [0; 3],
             thread_idx: [0; 3],
             shared: self.shared,
+            dynamic: self.shared.wrapping_add(self.running.launch.kernel.info().static_shared as usize),
             dynamic_shared: self.running.launch.dynamic_shared,
             linear_thread: 0,
             services: self.running.services,
