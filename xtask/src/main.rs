@@ -1,2 +1,68 @@
-//! The project's commands.
-fn main() {}
+//! The project's commands. Two of them do everything, set-up included: `cargo xtask demo` and `cargo xtask test`.
+
+mod context;
+mod failure;
+mod products;
+mod setup;
+mod tool;
+mod ui;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use context::Context;
+use failure::Failure;
+
+/// Echo's commands. `demo` and `test` do all the set-up themselves.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", version, after_help = failure::EXIT_CODES)]
+struct Cli {
+    /// Install missing Debian packages without asking (also when the environment variable CI is set).
+    #[arg(long, short, global = true)]
+    yes: bool,
+    #[command(subcommand)]
+    command: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Find or install LLVM and the CUDA toolkit, and check each piece by running it.
+    Setup {
+        /// Take the CUDA toolkit's wheels from this folder instead of downloading them.
+        #[arg(long, value_name = "FOLDER")]
+        wheels: Option<PathBuf>,
+    },
+    /// Build the plugin and the CPU device.
+    Build {
+        /// Build the plugin for one LLVM major only (22 or 19), and nothing else.
+        #[arg(long, value_name = "MAJOR", value_parser = clap::value_parser!(u32).range(1..))]
+        plugin: Option<u32>,
+    },
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let context = Context::new(cli.yes);
+    match run(&cli.command, &context) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            failure.exit_code()
+        }
+    }
+}
+
+fn run(command: &Action, context: &Context) -> Result<(), Failure> {
+    match command {
+        Action::Setup { wheels } => setup::complete(context, wheels.as_deref()),
+        Action::Build { plugin } => {
+            setup::complete(context, None)?;
+            match plugin {
+                Some(major) => products::plugin(context, *major),
+                None => products::build(context),
+            }
+        }
+    }
+}
