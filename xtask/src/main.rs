@@ -1,9 +1,12 @@
 //! The project's commands. Two of them do everything, set-up included: `cargo xtask demo` and `cargo xtask test`.
 
 mod context;
+mod demo;
 mod failure;
 mod products;
+mod samples;
 mod setup;
+mod test_suite;
 mod tool;
 mod ui;
 
@@ -40,6 +43,26 @@ enum Action {
         #[arg(long, value_name = "MAJOR", value_parser = clap::value_parser!(u32).range(1..))]
         plugin: Option<u32>,
     },
+    /// Compile the samples without and with the plugin, run both on the CPU device, and show what was merged and what it saves.
+    Demo {
+        /// Only these samples.
+        #[arg(value_name = "SAMPLE")]
+        samples: Vec<String>,
+        /// Runs of each program; the table has medians.
+        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+        repeats: u32,
+        /// Also run in every schedule and access mode of the device and compare the outputs.
+        #[arg(long)]
+        schedules: bool,
+        /// Small buffers, as the tests use them.
+        #[arg(long)]
+        small: bool,
+        /// Print JSON instead of the table.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Run the whole test suite.
+    Test,
 }
 
 fn main() -> ExitCode {
@@ -64,5 +87,16 @@ fn run(command: &Action, context: &Context) -> Result<(), Failure> {
                 None => products::build(context),
             }
         }
+        Action::Demo { samples, repeats, schedules, small, json } => {
+            let options = demo::Options {
+                names: samples.clone(),
+                repeats: *repeats as usize,
+                size: if *small { samples::Size::Test } else { samples::Size::Demo },
+                schedules: *schedules,
+                json: *json,
+            };
+            demo::run(context, &options)
+        }
+        Action::Test => test_suite::run(context),
     }
 }

@@ -23,7 +23,9 @@ pub(crate) fn plugin(context: &Context, major: u32) -> Result<(), Failure> {
     let mut command = cargo(context);
     command.args(["build", "--release", "--package", "echo-sr", "--lib"]);
     if major == LLVM_OLD {
-        command.args(["--no-default-features", "--features", "llvm19", "--target-dir"]).arg(context.target.join("llvm19"));
+        command
+            .args(["--no-default-features", "--features", "llvm19", "--target-dir"])
+            .arg(context.target.join("llvm19"));
     }
     if let Some(config) = llvm_tool("llvm-config", major) {
         command.env("LLVM_CONFIG", config);
@@ -32,7 +34,14 @@ pub(crate) fn plugin(context: &Context, major: u32) -> Result<(), Failure> {
 }
 
 fn device(context: &Context) -> Result<(), Failure> {
-    tool::run_visibly(cargo(context).args(["build", "--release", "--package", "uma-compiler", "--package", "uma-runtime"]))?;
+    tool::run_visibly(cargo(context).args([
+        "build",
+        "--release",
+        "--package",
+        "uma-compiler",
+        "--package",
+        "uma-runtime",
+    ]))?;
 
     let (release, uma) = (context.target.join("release"), context.uma());
     for folder in ["bin", "lib"] {
@@ -47,7 +56,8 @@ fn device(context: &Context) -> Result<(), Failure> {
 
 /// Copies `from` over `to` if it is another file by now; by a rename, since a program that runs from `to` must keep its file.
 fn install(from: &Path, to: &Path) -> Result<(), Failure> {
-    let newer = |from: &Path, to: &Path| Some(from.metadata().ok()?.modified().ok()? > to.metadata().ok()?.modified().ok()?);
+    let newer =
+        |from: &Path, to: &Path| Some(from.metadata().ok()?.modified().ok()? > to.metadata().ok()?.modified().ok()?);
     if newer(from, to) == Some(false) {
         return Ok(());
     }

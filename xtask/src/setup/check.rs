@@ -26,13 +26,15 @@ int main() {
 }
 ";
 
+type Check<'a> = &'a dyn Fn() -> Result<(), Failure>;
+
 /// Runs all checks.
 pub(crate) fn all(context: &Context) -> Result<(), Failure> {
     let work = tempfile::Builder::new()
         .prefix("setup.tmp-")
         .tempdir_in(&context.target)
         .map_err(|error| Failure::io("create a folder in", &context.target, &error))?;
-    let checks: [(&str, &dyn Fn() -> Result<(), Failure>); 6] = [
+    let checks: [(&str, Check<'_>); 6] = [
         ("opt 22", &|| opt(LLVM_PREFERRED, work.path())),
         ("opt 19", &|| opt(LLVM_OLD, work.path())),
         ("FileCheck 22", &|| file_check(work.path())),
@@ -70,13 +72,18 @@ fn opt(major: u32, work: &Path) -> Result<(), Failure> {
     }
     let version = tool::run(Command::new(llvm("llvm-config", major)?).arg("--version"))?;
     let version = String::from_utf8_lossy(&version.stdout).trim().to_string();
-    if version.starts_with(&format!("{major}.")) { Ok(()) } else { Err(Failure::Setup(format!("it is LLVM {version}"))) }
+    if version.starts_with(&format!("{major}.")) {
+        Ok(())
+    } else {
+        Err(Failure::Setup(format!("it is LLVM {version}")))
+    }
 }
 
 fn file_check(work: &Path) -> Result<(), Failure> {
     let pattern = file(work, "pattern.txt", "CHECK: one\nCHECK-NEXT: two\n")?;
     let input = file(work, "input.txt", "one\ntwo\n")?;
-    tool::run(Command::new(llvm("FileCheck", LLVM_PREFERRED)?).arg(&pattern).arg("--input-file").arg(&input)).map(|_| ())
+    tool::run(Command::new(llvm("FileCheck", LLVM_PREFERRED)?).arg(&pattern).arg("--input-file").arg(&input))
+        .map(|_| ())
 }
 
 /// Compiles and links a CUDA program: clang, lld, ptxas, fatbinary, the linker wrapper, headers and libcudart.
@@ -99,7 +106,11 @@ fn nvcc(cuda: &Path, work: &Path) -> Result<(), Failure> {
 
 /// Compiles and runs C++ with the standard library: the plugin's shim is built with it.
 fn gxx(work: &Path) -> Result<(), Failure> {
-    let source = file(work, "hello.cpp", "#include <string>\nint main() { return std::string(\"echo\").size() == 4 ? 0 : 1; }\n")?;
+    let source = file(
+        work,
+        "hello.cpp",
+        "#include <string>\nint main() { return std::string(\"echo\").size() == 4 ? 0 : 1; }\n",
+    )?;
     let program = work.join("hello");
     tool::run(Command::new("g++").arg(&source).arg("-o").arg(&program))?;
     tool::run(&mut Command::new(&program)).map(|_| ())

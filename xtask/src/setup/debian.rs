@@ -16,10 +16,14 @@ pub(crate) fn install(context: &Context, missing: &dyn Fn() -> Vec<&'static Piec
         return Ok(());
     }
     let by_hand = format!("apt-get install --no-install-recommends {}", packages.join(" "));
-    let give_up = |why: &str| Failure::Setup(format!("{why}\nInstall what is missing as root, then run this command again:\n  {by_hand}"));
+    let give_up = |why: &str| {
+        Failure::Setup(format!("{why}\nInstall what is missing as root, then run this command again:\n  {by_hand}"))
+    };
 
     if tool::find("apt-get").is_none() {
-        return Err(give_up("Packages are missing, and this machine has no apt-get. On another system, install the same tools."));
+        return Err(give_up(
+            "Packages are missing, and this machine has no apt-get. On another system, install the same tools.",
+        ));
     }
     let Some(prefix) = root_prefix() else {
         return Err(give_up("Packages are missing, and installing them needs root (there is no sudo here)."));
@@ -29,7 +33,11 @@ pub(crate) fn install(context: &Context, missing: &dyn Fn() -> Vec<&'static Piec
         match context.ui.ask("Install them with apt-get now?") {
             Some(true) => {}
             Some(false) => return Err(give_up("Nothing was installed.")),
-            None => return Err(give_up("Packages are missing. Nobody is here to ask; with --yes they are installed without asking.")),
+            None => {
+                return Err(give_up(
+                    "Packages are missing. Nobody is here to ask; with --yes they are installed without asking.",
+                ));
+            }
         }
     }
 
@@ -43,12 +51,18 @@ pub(crate) fn install(context: &Context, missing: &dyn Fn() -> Vec<&'static Piec
     arguments.extend(&packages);
     // The machine's package list may be old or absent: only then is it brought up to date.
     if apt(&arguments).is_err() {
-        apt(&["update"]).and_then(|_| apt(&arguments)).map_err(|error| give_up(&format!("apt-get could not install them.\n{error}")))?;
+        apt(&["update"])
+            .and_then(|_| apt(&arguments))
+            .map_err(|error| give_up(&format!("apt-get could not install them.\n{error}")))?;
     }
     step.done();
 
     let still: Vec<&str> = missing_packages().into_iter().collect();
-    if still.is_empty() { Ok(()) } else { Err(give_up(&format!("apt-get ended well, but still missing: {}.", still.join(" ")))) }
+    if still.is_empty() {
+        Ok(())
+    } else {
+        Err(give_up(&format!("apt-get ended well, but still missing: {}.", still.join(" "))))
+    }
 }
 
 /// What to put before a command to run it as root: nothing for root itself. `None`: there is no way.

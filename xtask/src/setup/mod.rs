@@ -11,7 +11,7 @@ mod wheels;
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -41,7 +41,8 @@ pub(crate) fn complete(context: &Context, offline_wheels: Option<&Path>) -> Resu
     }
     check::all(context)?;
 
-    let fingerprint = fingerprint(context).ok_or_else(|| Failure::Setup("a piece vanished during set-up; run it again".into()))?;
+    let fingerprint =
+        fingerprint(context).ok_or_else(|| Failure::Setup("a piece vanished during set-up; run it again".into()))?;
     fs::write(&stamp, fingerprint).map_err(|error| Failure::io("write", &stamp, &error))?;
     context.ui.say("set-up is complete");
     Ok(())
@@ -70,7 +71,7 @@ fn fingerprint(context: &Context) -> Option<String> {
     Some(text)
 }
 
-fn describe(text: &mut String, path: &PathBuf) -> Option<()> {
+fn describe(text: &mut String, path: &Path) -> Option<()> {
     use std::fmt::Write;
     let data = path.metadata().ok()?;
     writeln!(text, "{} {} {}", path.display(), data.len(), data.mtime()).ok()

@@ -46,10 +46,17 @@ pub(crate) fn is_unpacked(cuda: &Path) -> bool {
 
 /// The toolkit's parts that Echo uses.
 pub(crate) fn programs(cuda: &Path) -> Vec<PathBuf> {
-    ["bin/ptxas", "bin/fatbinary", "bin/nvcc", "nvvm/libdevice/libdevice.10.bc", "include/cuda_runtime.h", "lib/libcudart.so"]
-        .iter()
-        .map(|part| cuda.join(part))
-        .collect()
+    [
+        "bin/ptxas",
+        "bin/fatbinary",
+        "bin/nvcc",
+        "nvvm/libdevice/libdevice.10.bc",
+        "include/cuda_runtime.h",
+        "lib/libcudart.so",
+    ]
+    .iter()
+    .map(|part| cuda.join(part))
+    .collect()
 }
 
 /// Downloads (or takes from `offline`) and unpacks the wheels.
@@ -82,7 +89,10 @@ pub(crate) fn unpack(context: &Context, offline: Option<&Path>) -> Result<(), Fa
 fn download(context: &Context, python: &Path, work: &Path) -> Result<PathBuf, Failure> {
     let folder = work.join("wheels");
     let mut command = Command::new(python);
-    command.args(["-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--dest"]).arg(&folder).args(requirements());
+    command
+        .args(["-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--dest"])
+        .arg(&folder)
+        .args(requirements());
     let step = context.ui.step(format!("downloading the CUDA toolkit ({} wheels, about 180 MB)", WHEELS.len()));
     let finished = std::sync::atomic::AtomicBool::new(false);
     let outcome = std::thread::scope(|scope| {
@@ -191,7 +201,8 @@ mod tests {
     #[test]
     fn a_link_in_the_toolkits_place_is_replaced_and_what_it_points_to_stays() {
         let work = tempfile::tempdir().unwrap();
-        let (unpacked, cuda, elsewhere) = (work.path().join("new"), work.path().join("cuda"), work.path().join("elsewhere"));
+        let (unpacked, cuda, elsewhere) =
+            (work.path().join("new"), work.path().join("cuda"), work.path().join("elsewhere"));
         fs::create_dir(&unpacked).unwrap();
         fs::create_dir(&elsewhere).unwrap();
         symlink(&elsewhere, &cuda).unwrap();
