@@ -42,9 +42,9 @@ pub(crate) struct ExpectedPair {
 #[derive(Clone, Copy, Debug, Deserialize, serde::Serialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Outcome {
-    /// Merged.
-    Accepted,
-    /// Left alone.
+    /// One buffer now.
+    Merged,
+    /// Two buffers still.
     Declined,
 }
 

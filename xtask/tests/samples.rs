@@ -33,7 +33,8 @@ fn sample(name: &str) -> &'static Value {
 fn line(name: &str, text: &str) -> u64 {
     let path = format!("{}/../cuda-samples/{name}.cu", env!("CARGO_MANIFEST_DIR"));
     let source = std::fs::read_to_string(path).expect("the sample's source");
-    let index = source.lines().position(|line| line.contains(text)).unwrap_or_else(|| panic!("{name}.cu has no '{text}'"));
+    let index =
+        source.lines().position(|line| line.contains(text)).unwrap_or_else(|| panic!("{name}.cu has no '{text}'"));
     index as u64 + 1
 }
 
@@ -44,16 +45,16 @@ fn pair(name: &str) -> &'static Value {
     &pairs[0]
 }
 
-fn assert_accepted(name: &str) {
+fn assert_merged(name: &str) {
     let pair = pair(name);
-    assert_eq!(pair["verdict"], "accepted", "{name}: {pair}");
-    assert_eq!(pair["host"]["line"], line(name, "malloc(N)"), "{name}");
-    assert_eq!(pair["device"]["line"], line(name, "cudaMalloc(&d, N)"), "{name}");
+    assert_eq!(pair["outcome"], "merged", "{name}: {pair}");
+    assert_eq!(pair["host"]["site"]["line"], line(name, "malloc(N)"), "{name}");
+    assert_eq!(pair["device"]["site"]["line"], line(name, "cudaMalloc(&d, N)"), "{name}");
 }
 
 fn assert_declined(name: &str, condition: &str, at: &str) {
     let pair = pair(name);
-    assert_eq!(pair["verdict"], "declined", "{name}: {pair}");
+    assert_eq!(pair["outcome"], "declined", "{name}: {pair}");
     let reason = &pair["reasons"][0];
     let code = reason["code"].as_str().expect("a reason has a code");
     assert!(code.starts_with(condition), "{name}: {code}");
@@ -63,7 +64,7 @@ fn assert_declined(name: &str, condition: &str, at: &str) {
 
 #[test]
 fn figure_1_is_merged_and_both_its_copies_go() {
-    assert_accepted("figure1");
+    assert_merged("figure1");
     // Three rounds (samples.toml), one copy in each direction.
     assert_eq!(sample("figure1")["copies_removed"], 6);
 }
@@ -74,8 +75,11 @@ fn figure_2_s1_is_left_alone_because_of_the_store_after_the_copy() {
 }
 
 #[test]
-fn figure_2_s2_is_merged() {
-    assert_accepted("figure2_s2");
+fn figure_2_s2_is_merged_and_waits_where_the_copy_back_was() {
+    assert_merged("figure2_s2");
+    let waits = pair("figure2_s2")["waits"].as_array().expect("waits");
+    let copy_back = line("figure2_s2", "cudaMemcpy(h, d, N, D2H)");
+    assert!(waits.iter().any(|wait| wait["site"]["line"] == copy_back), "{waits:?}");
 }
 
 #[test]
@@ -84,8 +88,10 @@ fn figure_2_s3_is_left_alone_because_of_the_comparison() {
 }
 
 #[test]
-fn figure_2_s4_is_merged() {
-    assert_accepted("figure2_s4");
+fn figure_2_s4_is_merged_and_its_only_copy_goes() {
+    assert_merged("figure2_s4");
+    // Two rounds (samples.toml), one upload each.
+    assert_eq!(sample("figure2_s4")["copies_removed"], 2);
 }
 
 #[test]

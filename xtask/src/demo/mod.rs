@@ -76,7 +76,7 @@ fn measure(context: &Context, sample: &Sample, options: &Options) -> Result<Samp
             runs.push((*variant, run));
         }
     }
-    let pairs = verdicts::read(context, sample, &compile::report(context, sample))?;
+    let pairs = verdicts::read(&compile::report(context, sample))?;
     Ok(SampleReport::new(sample, pairs, &sample.expectations(context)?, &runs))
 }
 

@@ -97,7 +97,7 @@ impl Report {
 fn unexpected(sample: &Sample, pairs: &[Pair], expected: &[Expectation]) -> Vec<String> {
     let mut problems = Vec::new();
     let same = |pair: &Pair, expectation: &Expectation| {
-        pair.host.line == expectation.host && pair.device.line == expectation.device
+        pair.host.site.line == expectation.host && pair.device.site.line == expectation.device
     };
     for expectation in expected {
         let here = format!("{}.cu: pair of lines {} and {}", sample.name, expectation.host, expectation.device);
@@ -106,7 +106,7 @@ fn unexpected(sample: &Sample, pairs: &[Pair], expected: &[Expectation]) -> Vec<
             problems.push(format!("{here}: no verdict"));
         }
         for pair in found {
-            if pair.verdict != expectation.verdict {
+            if pair.outcome != expectation.verdict {
                 problems.push(format!("{here}: {}, expected {:?}", pair.describe(), expectation.verdict));
             } else if let (Some(code), Some(at)) = (&expectation.code, expectation.at)
                 && !pair.reasons.iter().any(|reason| &reason.code == code && reason.at.line == at)
@@ -116,7 +116,7 @@ fn unexpected(sample: &Sample, pairs: &[Pair], expected: &[Expectation]) -> Vec<
         }
     }
     for pair in
-        pairs.iter().filter(|pair| pair.verdict == Outcome::Accepted && !expected.iter().any(|one| same(pair, one)))
+        pairs.iter().filter(|pair| pair.outcome == Outcome::Merged && !expected.iter().any(|one| same(pair, one)))
     {
         problems.push(format!("{}.cu: {} was merged, but samples.toml has no such pair", sample.name, pair.place()));
     }

@@ -35,7 +35,7 @@ pub(super) fn render(report: &Report) -> String {
     }
     let mut text = table.to_string();
     for sample in &report.samples {
-        for pair in sample.pairs.iter().filter(|pair| pair.verdict == Outcome::Declined) {
+        for pair in sample.pairs.iter().filter(|pair| pair.outcome == Outcome::Declined) {
             let _ = write!(text, "\n{}: {}", sample.name, pair.describe()); // Writing to a String cannot fail.
         }
     }
