@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::setup::{LLVM_OLD, LLVM_PREFERRED, llvm_tool};
+use crate::setup::{LLVM_OLD, LLVM_PREFERRED};
 use crate::tool;
 
 /// Builds the plugin for LLVM 22 and the CPU device.
@@ -27,9 +27,8 @@ pub(crate) fn plugin(context: &Context, major: u32) -> Result<(), Failure> {
             .args(["--no-default-features", "--features", "llvm19", "--target-dir"])
             .arg(context.target.join("llvm19"));
     }
-    if let Some(config) = llvm_tool("llvm-config", major) {
-        command.env("LLVM_CONFIG", config);
-    }
+    // It can name one major only, and we build for two; without it the build script looks for llvm-config-MAJOR.
+    command.env_remove("LLVM_CONFIG");
     tool::run_visibly(&mut command)
 }
 

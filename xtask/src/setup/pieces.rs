@@ -19,7 +19,7 @@ pub(crate) struct Piece {
 
 #[derive(Debug)]
 enum Kind {
-    /// An executable of an LLVM major: `opt` of 22 is `opt-22` in PATH or `opt` in LLVM's own folder.
+    /// An executable of an LLVM major.
     Llvm(&'static str, u32),
     /// A file below LLVM's prefix.
     LlvmFile(&'static str, u32),
@@ -75,10 +75,9 @@ pub(crate) fn missing(toolkit_unpacked: bool) -> Vec<&'static Piece> {
     ALL.iter().chain(pip).filter(|piece| piece.find().is_none()).collect()
 }
 
-/// An executable of an LLVM major.
+/// An executable of an LLVM major, under the name that build scripts and tests look for it: `opt-22`.
 pub(crate) fn llvm_tool(name: &str, major: u32) -> Option<PathBuf> {
-    let own = Path::new("/usr/lib").join(format!("llvm-{major}")).join("bin").join(name);
-    tool::find(&format!("{name}-{major}")).or_else(|| Some(own).filter(|path| tool::is_executable(path)))
+    tool::find(&format!("{name}-{major}"))
 }
 
 /// The folder that holds LLVM's `bin`, `include` and `lib`.
