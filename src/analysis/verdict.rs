@@ -48,6 +48,7 @@ pub struct MergePlan {
     pub(super) yields: NodeId,
     pub(super) copies: Vec<(NodeId, SyncAction)>,
     pub(super) frees: Vec<(NodeId, FreeAction)>,
+    pub(super) waits: Vec<(NodeId, WaitScope)>,
     pub(super) exclusive_ok: bool,
 }
 
@@ -91,7 +92,8 @@ impl MergePlan {
     pub fn creates(&self) -> NodeId {
         self.creates
     }
-    /// The allocation that yields p.
+    /// The allocation that yields p. If the host buffer came from calloc, its own allocation node, be it this or [`Self::creates`],
+    /// fills p with zeroes.
     #[must_use]
     pub fn yields(&self) -> NodeId {
         self.yields
@@ -105,6 +107,11 @@ impl MergePlan {
     #[must_use]
     pub fn frees(&self) -> &[(NodeId, FreeAction)] {
         &self.frees
+    }
+    /// Waits to insert directly after a copy that stays. It waited when its host side was pageable; of managed memory it may not.
+    #[must_use]
+    pub fn waits(&self) -> &[(NodeId, WaitScope)] {
+        &self.waits
     }
     /// S5 holds: p may be managed memory where access is exclusive (concurrentManagedAccess = 0).
     #[must_use]
