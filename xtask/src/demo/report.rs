@@ -64,7 +64,7 @@ impl SampleReport {
         };
         SampleReport {
             name: sample.name.clone(),
-            unexpected: unexpected(sample, &pairs, expected),
+            unexpected: unexpected(&sample.name, &pairs, expected),
             pairs,
             copies_removed,
             mib_saved: bytes as f64 / f64::from(1 << 20),
@@ -94,13 +94,13 @@ impl Report {
 }
 
 /// Compares verdicts with what they should be; pairs that nobody expects are fine if they are declined.
-fn unexpected(sample: &Sample, pairs: &[Pair], expected: &[Expectation]) -> Vec<String> {
+fn unexpected(sample: &str, pairs: &[Pair], expected: &[Expectation]) -> Vec<String> {
     let mut problems = Vec::new();
     let same = |pair: &Pair, expectation: &Expectation| {
         pair.host.site.line == expectation.host && pair.device.site.line == expectation.device
     };
     for expectation in expected {
-        let here = format!("{}.cu: pair of lines {} and {}", sample.name, expectation.host, expectation.device);
+        let here = format!("{sample}.cu: pair of lines {} and {}", expectation.host, expectation.device);
         let mut found = pairs.iter().filter(|pair| same(pair, expectation)).peekable();
         if found.peek().is_none() {
             problems.push(format!("{here}: no verdict"));
@@ -118,7 +118,7 @@ fn unexpected(sample: &Sample, pairs: &[Pair], expected: &[Expectation]) -> Vec<
     for pair in
         pairs.iter().filter(|pair| pair.outcome == Outcome::Merged && !expected.iter().any(|one| same(pair, one)))
     {
-        problems.push(format!("{}.cu: {} was merged, but samples.toml has no such pair", sample.name, pair.place()));
+        problems.push(format!("{sample}.cu: {} was merged, but samples.toml has no such pair", pair.place()));
     }
     problems
 }
@@ -135,12 +135,70 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::verdicts::{Buffer, Place, Reason};
     use super::*;
+
+    fn place(line: u32) -> Place {
+        Place { file: "a.cu".into(), line }
+    }
+
+    fn pair(outcome: Outcome, reasons: &[(&str, u32)]) -> Pair {
+        let buffer = |name: &str, line| Buffer { name: name.into(), site: place(line) };
+        let reasons = reasons
+            .iter()
+            .map(|(code, line)| Reason { code: (*code).into(), at: place(*line), message: String::new() })
+            .collect();
+        Pair { host: buffer("h", 3), device: buffer("d", 4), outcome, waits: Vec::new(), reasons }
+    }
+
+    fn expected(verdict: Outcome, code: Option<&str>, at: Option<u32>) -> Expectation {
+        Expectation { host: 3, device: 4, verdict, code: code.map(Into::into), at }
+    }
+
+    fn problems(pairs: &[Pair], expectations: &[Expectation]) -> Vec<String> {
+        unexpected("a", pairs, expectations)
+    }
 
     #[test]
     fn medians() {
         assert_eq!(median(vec![]), None);
         assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), Some(2.5));
+    }
+
+    #[test]
+    fn the_expected_verdict_is_no_problem() {
+        let merged = pair(Outcome::Merged, &[]);
+        assert_eq!(problems(&[merged], &[expected(Outcome::Merged, None, None)]), [""; 0]);
+        let declined = pair(Outcome::Declined, &[("S2-y", 9), ("S1-x", 7)]);
+        assert_eq!(problems(&[declined], &[expected(Outcome::Declined, Some("S1-x"), Some(7))]), [""; 0]);
+    }
+
+    #[test]
+    fn another_verdict_code_or_line_is_a_problem() {
+        let merged = pair(Outcome::Merged, &[]);
+        let declined = pair(Outcome::Declined, &[("S1-x", 7)]);
+        let must_merge = expected(Outcome::Merged, None, None);
+        for (pair, expectation) in [
+            (&merged, &expected(Outcome::Declined, Some("S1-x"), Some(7))),
+            (&declined, &must_merge),
+            (&declined, &expected(Outcome::Declined, Some("S1-y"), Some(7))),
+            (&declined, &expected(Outcome::Declined, Some("S1-x"), Some(8))),
+        ] {
+            assert_eq!(
+                problems(std::slice::from_ref(pair), std::slice::from_ref(expectation)).len(),
+                1,
+                "{expectation:?}"
+            );
+        }
+        // The same pair with two verdicts, in a function and where it was inlined: both count.
+        assert_eq!(problems(&[merged, declined], &[must_merge]).len(), 1);
+    }
+
+    #[test]
+    fn a_pair_without_verdict_and_a_merge_that_nobody_expects_are_problems() {
+        assert_eq!(problems(&[], &[expected(Outcome::Merged, None, None)]).len(), 1);
+        assert_eq!(problems(&[pair(Outcome::Merged, &[])], &[]).len(), 1);
+        assert_eq!(problems(&[pair(Outcome::Declined, &[("CAND-below-threshold", 4)])], &[]), [""; 0]);
     }
 }
