@@ -1,4 +1,4 @@
-// EXPECT h * one-accept
+// EXPECT h * one
 // One host buffer uploaded to two device buffers: one pair is merged, the other copy stays.
 #include "common.h"
 int main(int argc, char **argv) {
