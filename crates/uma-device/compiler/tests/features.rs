@@ -149,6 +149,18 @@ fn function_pointers_recursion_and_virtual_functions() {
 }
 
 #[test]
+fn virtual_functions_without_optimisation() {
+    let (device, mut rng) = (Device::compile_with("grid.cu", &["-O0"]), random());
+    let sides = floats(&mut rng, 50, 0.0, 9.0);
+    let mut areas = vec![0f32; 50];
+    device.launch("areas", 1u32, 64u32, Params::new().slice(&sides).out(&mut areas).value(50i32)).unwrap();
+    for i in 0..50 {
+        let exact = if i % 3 == 0 { 3.0 * sides[i] * sides[i] } else { sides[i] * sides[i] };
+        assert!((areas[i] - exact).abs() <= 1e-5 * exact, "{i}");
+    }
+}
+
+#[test]
 fn strides_over_the_grid() {
     let (device, mut rng) = (Device::compile("grid.cu"), random());
     let n = rng.usize(1..5000);
@@ -441,6 +453,27 @@ fn parts_of_a_warp() {
 }
 
 #[test]
+fn cooperative_groups_up_to_a_warp() {
+    let (device, mut rng) = (Device::compile("groups.cu"), random());
+    let input = ints(&mut rng, 64, -99..99);
+    let mut out = [0i32; 64];
+    device.launch("tiles", 1u32, 64u32, Params::new().slice(&input).out(&mut out)).unwrap();
+    for t in 0..64 {
+        let reversed = |lane: usize| input[63 - (t / 8 * 8 + lane)];
+        let sum: i32 = (0..8).map(reversed).sum();
+        assert_eq!(out[t], if t % 8 == 0 { sum } else { t as i32 % 8 }, "{t}");
+    }
+    let mut sizes = [0i32; 64];
+    device.launch("coalesced", 1u32, 64u32, Params::new().slice(&input).out(&mut sizes)).unwrap();
+    for t in 0..64 {
+        let warp = t / 32 * 32..t / 32 * 32 + 32;
+        let (before, all) = (warp.start..t, warp);
+        let exact = 100 * all.filter(|&o| input[o] > 0).count() + before.filter(|&o| input[o] > 0).count();
+        assert_eq!(sizes[t], if input[t] > 0 { exact as i32 } else { -1 }, "{t}");
+    }
+}
+
+#[test]
 fn matches_and_reductions_of_a_warp() {
     let (device, mut rng) = (Device::compile("warps.cu"), random());
     let input = ints(&mut rng, 32, -3..3);
@@ -500,7 +533,7 @@ fn asserts_and_traps_are_faults() {
     let input = [1, 2, 30, 4];
     let fault = device.launch("asserts", 4u32, 1u32, Params::new().slice(&input)).unwrap_err();
     let KernelFault::Assert { message, place, .. } = &fault else { panic!("{fault:?}") };
-    assert!(message.contains("services.cu:10: ") && message.contains("in[blockIdx.x] < 10"), "{message}");
+    assert!(message.contains("services.cu:9: ") && message.contains("in[blockIdx.x] < 10"), "{message}");
     assert_eq!(place.block, [2, 0, 0]);
     device.launch("asserts", 2u32, 1u32, Params::new().slice(&input)).unwrap();
     let fault = device.launch("traps", 3u32, 64u32, Params::new().value(33i32)).unwrap_err();
