@@ -16,6 +16,9 @@ pub(crate) fn compile(request: &Request, tools: &Toolchain, input: &str) -> Resu
         "-Wno-unknown-cuda-version",
         // Calls of mathematical functions stay calls, for the device library of the CPU.
         "-nocudalib",
+        // With that option clang's driver does not say which CUDA it is, and `<<<…>>>` would mean the launch of CUDA 9.
+        "-Xclang",
+        "-target-sdk-version=12.9",
         // Messages name the line.
         "-gline-tables-only",
         "-emit-llvm",
