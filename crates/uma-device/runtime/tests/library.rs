@@ -36,7 +36,7 @@ fn a_program_linked_against_cudas_library_loads_ours() {
     let source = bench.path().join("plain.cpp");
     std::fs::write(
         &source,
-        "#include <cstdio>\n#include <cuda_runtime_api.h>\nint main() { char *p; cudaError_t e = cudaMallocManaged(&p, 10); \
+        "#include <cstdio>\n#include <cuda_runtime_api.h>\nint main() { char *p; cudaError_t e = cudaMallocManaged((void **)&p, 10); \
          if (e == cudaSuccess) p[3] = 7; std::printf(\"%s %d\\n\", cudaGetErrorName(e), p[3]); }\n",
     )
     .unwrap();

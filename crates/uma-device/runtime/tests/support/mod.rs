@@ -7,30 +7,30 @@ use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
 /// The workspace's folder.
-pub fn workspace() -> PathBuf {
+pub(crate) fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..").canonicalize().expect("the workspace exists")
 }
 
 /// The CUDA toolkit that `cargo xtask setup` unpacks.
-pub fn cuda() -> PathBuf {
+pub(crate) fn cuda() -> PathBuf {
     std::env::var_os("CUDA_PATH").map_or_else(|| workspace().join("target/cuda"), PathBuf::from)
 }
 
 /// A folder with the library under both of its names, the device process, and what is built there.
-pub struct Bench {
+pub(crate) struct Bench {
     folder: tempfile::TempDir,
 }
 
 impl Bench {
     /// Builds `programs/NAME.cu` with uma-clang++.
-    pub fn new(name: &str) -> Bench {
+    pub(crate) fn new(name: &str) -> Bench {
         let bench = Bench::empty();
         bench.compile(&format!("{name}.cu"), name);
         bench
     }
 
     /// The library alone.
-    pub fn empty() -> Bench {
+    pub(crate) fn empty() -> Bench {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let library = built().join("libcudart.so");
         for name in ["libcudart.so", "libcudart.so.13"] {
@@ -41,7 +41,7 @@ impl Bench {
         Bench { folder }
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
@@ -55,7 +55,7 @@ impl Bench {
     }
 
     /// A command that runs a program with `modes` (`NAME=value`, without `UMA_DEVICE_`) set.
-    pub fn command(&self, program: &str, arguments: &[&str], modes: &[&str]) -> Command {
+    pub(crate) fn command(&self, program: &str, arguments: &[&str], modes: &[&str]) -> Command {
         let mut command = Command::new("timeout");
         command.arg("120").arg(self.path().join(program)).args(arguments);
         command.env("LD_LIBRARY_PATH", self.path()).stdin(Stdio::null());
@@ -69,12 +69,12 @@ impl Bench {
         command
     }
 
-    pub fn output(&self, program: &str, arguments: &[&str], modes: &[&str]) -> Output {
+    pub(crate) fn output(&self, program: &str, arguments: &[&str], modes: &[&str]) -> Output {
         self.command(program, arguments, modes).output().expect("the program starts")
     }
 
     /// Runs a case that must succeed; what it prints.
-    pub fn run(&self, program: &str, case: &str, modes: &[&str]) -> String {
+    pub(crate) fn run(&self, program: &str, case: &str, modes: &[&str]) -> String {
         let output = self.output(program, &[case], modes);
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let errors = String::from_utf8_lossy(&output.stderr);
