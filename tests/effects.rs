@@ -193,6 +193,21 @@ fn a_call_without_attributes_may_do_anything() {
 }
 
 #[test]
+fn mathematical_functions_use_memory_for_results_alone() {
+    assert_eq!(
+        effect_of(
+            "define ptx_kernel void @k(ptr %a, ptr %b) {
+               %x = load float, ptr %a
+               call void @__nv_sincosf(float %x, ptr %b, ptr %b)
+               ret void
+             }
+             declare void @__nv_sincosf(float, ptr, ptr)"
+        ),
+        "r rw"
+    );
+}
+
+#[test]
 fn inline_assembly_may_do_anything_with_its_operands() {
     assert_eq!(
         effect_of(

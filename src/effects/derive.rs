@@ -328,6 +328,14 @@ impl<'m> Walk<'m> {
                 arguments.iter().for_each(|argument| self.access(*argument, true, false));
                 return;
             }
+            // The device's mathematical functions use memory for results alone (sincos, modf, frexp). They are declarations where the
+            // library is linked later.
+            Some(name) if name.starts_with("__nv_") => {
+                for argument in arguments.into_iter().filter(|argument| argument.ty().is_pointer()) {
+                    self.access(argument, true, true);
+                }
+                return;
+            }
             Some(name) if name.starts_with("llvm.memcpy.") || name.starts_with("llvm.memmove.") => {
                 self.access(arguments[0], false, true);
                 self.access(arguments[1], true, false);

@@ -16,15 +16,15 @@ const PER_THREAD: u64 = 2;
 /// `cudaStreamNonBlocking` of driver_types.h.
 const NON_BLOCKING: u64 = 1;
 
-/// How the program names a stream at run time.
+/// How the program names a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum StreamHandle<'m> {
+enum StreamHandle<'m> {
     /// The legacy default stream.
     Legacy,
     /// The per-thread default stream.
     PerThread,
-    /// What this call created, in this slot.
-    Created(Value<'m>, Cell<'m>),
+    /// What this call created.
+    Created(Value<'m>),
     /// An argument of the function: the same stream wherever it is used, but of which kind is not known.
     Argument(Value<'m>),
     /// The handle at one place; another place may name another stream.
@@ -34,23 +34,22 @@ pub enum StreamHandle<'m> {
 /// The streams and events of a function, as they are met.
 #[derive(Default)]
 pub(super) struct Handles<'m> {
-    streams: Vec<(StreamHandle<'m>, Stream)>,
+    streams: Vec<Stream>,
     stream_ids: HashMap<StreamHandle<'m>, StreamId>,
-    events: Vec<Option<Cell<'m>>>,
+    events: Vec<CudaEvent>,
     event_ids: HashMap<Value<'m>, CudaEventId>,
 }
 
 impl<'m> Handles<'m> {
-    /// Gives the program its tables; answers with the handles, by id.
-    pub(super) fn into_parts(self, program: &mut Program) -> (Vec<StreamHandle<'m>>, Vec<Option<Cell<'m>>>) {
-        program.streams = self.streams.iter().map(|(_, stream)| *stream).collect();
-        program.cuda_events = self.events.iter().map(|slot| CudaEvent { unique: slot.is_some() }).collect();
-        (self.streams.into_iter().map(|(handle, _)| handle).collect(), self.events)
+    /// Gives the program its tables.
+    pub(super) fn give(self, program: &mut Program) {
+        program.streams = self.streams;
+        program.cuda_events = self.events;
     }
 
     fn stream(&mut self, handle: StreamHandle<'m>, stream: Stream) -> StreamId {
         *self.stream_ids.entry(handle).or_insert_with(|| {
-            self.streams.push((handle, stream));
+            self.streams.push(stream);
             StreamId(u32::try_from(self.streams.len() - 1).unwrap_or(u32::MAX))
         })
     }
@@ -98,7 +97,7 @@ impl<'m> Lowering<'_, 'm> {
         }
         // A call in a loop creates many streams.
         let created = self.created(handle).filter(|(create, _)| !self.flow.repeats(*create));
-        let Some((create, cell)) = created else { return self.unknown_stream(place) };
+        let Some((create, _)) = created else { return self.unknown_stream(place) };
         match meaning(create) {
             Some(Meaning::CreateStream { flags, .. }) => {
                 let kind = match flags.map(|flags| create.argument(u32::from(flags)).and_then(Value::constant_uint)) {
@@ -106,7 +105,7 @@ impl<'m> Lowering<'_, 'm> {
                     Some(Some(NON_BLOCKING)) => Stream::NonBlocking,
                     Some(_) => Stream::Unknown,
                 };
-                self.handles.stream(StreamHandle::Created(create, cell), kind)
+                self.handles.stream(StreamHandle::Created(create), kind)
             }
             _ => self.unknown_stream(place),
         }
@@ -120,9 +119,9 @@ impl<'m> Lowering<'_, 'm> {
                 && !self.slots.leaks(*cell, POINTER_BYTES)
                 && self.slots.loads(cell.alloca).all(stays_in_cuda_calls)
         });
-        let (key, slot) = created.map_or((place, None), |(create, cell)| (create, Some(cell)));
+        let (key, unique) = created.map_or((place, false), |(create, _)| (create, true));
         *self.handles.event_ids.entry(key).or_insert_with(|| {
-            self.handles.events.push(slot);
+            self.handles.events.push(CudaEvent { unique });
             CudaEventId(u32::try_from(self.handles.events.len() - 1).unwrap_or(u32::MAX))
         })
     }

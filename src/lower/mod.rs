@@ -27,7 +27,7 @@ mod sites;
 mod slots;
 mod symbolic;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod uses;
 
 use std::collections::HashMap;
@@ -37,7 +37,6 @@ pub use self::allocations::{Allocation, Delivery};
 pub use self::context::Context;
 use self::flow::Flow;
 use self::handles::Handles;
-pub use self::handles::StreamHandle;
 use self::ir::{Block, Module, Opcode, Value};
 use self::pointers::Pointers;
 pub use self::slots::Cell;
@@ -62,10 +61,6 @@ pub struct Lowered<'m> {
     pub origins: Vec<Option<Value<'m>>>,
     /// The allocation of each object, by [`ObjectId`].
     pub allocations: Vec<Allocation<'m>>,
-    /// How to name each stream at run time, by `StreamId`.
-    pub streams: Vec<StreamHandle<'m>>,
-    /// How to name each CUDA event at run time, by `CudaEventId`: the slot that holds it.
-    pub cuda_events: Vec<Option<Cell<'m>>>,
 }
 
 impl<'m> Lowered<'m> {
@@ -121,8 +116,8 @@ pub fn lower_function<'m>(context: &Context<'m>, function: Value<'m>) -> Option<
     lowering.place_findings(&positions);
     let Lowering { mut program, origins, handles, atoms, .. } = lowering;
     program.atoms = atoms.values().iter().map(|value| positions.get(value).copied()).collect();
-    let (streams, cuda_events) = handles.into_parts(&mut program);
-    Some(Lowered { program, origins, allocations, streams, cuda_events })
+    handles.give(&mut program);
+    Some(Lowered { program, origins, allocations })
 }
 
 /// What was found about instructions, before the graph has places for it.

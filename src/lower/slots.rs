@@ -82,9 +82,11 @@ impl<'m> Slots<'m> {
     /// Finds the private allocas of a function.
     #[must_use]
     pub(super) fn of(module: Module<'m>, flow: &Flow<'m>) -> Self {
+        // An alloca outside of the entry block may be made many times.
         let allocas: Vec<_> = flow
             .blocks()
             .iter()
+            .take(1)
             .copied()
             .flat_map(Block::instructions)
             .filter(|instruction| instruction.opcode() == Some(Opcode::LLVMAlloca))

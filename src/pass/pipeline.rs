@@ -2,18 +2,17 @@
 //!
 //! A function is left before anything is computed where it makes no device buffer, so that other code costs a look at its calls.
 
-use std::mem::ManuallyDrop;
-
 use super::diagnostics::{self, RemarkKind};
 use super::ir::{Module, Value};
 use super::prepare;
+use crate::analysis;
 use crate::analysis::verdict::{Decision, MergePlan, Verdict};
-use crate::analysis::{self};
 use crate::effects::host;
 use crate::lower::{self, Lowered};
 use crate::options::Options;
 use crate::report::pair::{Outcome, PairReport};
 use crate::report::{json, remark};
+use crate::rewrite;
 
 /// Runs the pass; true if the module changed. `level` is the pipeline's speed level, -1 where the pass was named.
 pub fn run(module: Module<'_>, level: i32, options: &Options) -> bool {
@@ -47,15 +46,12 @@ struct Run<'a, 'm> {
 
 impl Run<'_, '_> {
     fn functions(&mut self) -> bool {
-        // SAFETY: the module is valid for the whole pass. The wrapper must not free it: it belongs to the compiler.
-        let borrowed = ManuallyDrop::new(unsafe { inkwell::module::Module::new(self.module.raw()) });
-        let module = lower::ir::Module::new(&borrowed);
         let effects = host::effects_or_reason(self.module).unwrap_or_else(|reason| {
             self.unknown_kernels = Some(reason.to_string());
             Default::default()
         });
-        let context = lower::Context::new(module, effects);
-        let functions: Vec<_> = module.functions().filter(|function| !function.is_declaration()).collect();
+        let context = lower::Context::new(self.module, effects);
+        let functions: Vec<_> = context.module.functions().filter(|function| !function.is_declaration()).collect();
         let mut changed = false;
         for function in functions {
             if !lower::has_device_allocation(function) {
@@ -65,8 +61,9 @@ impl Run<'_, '_> {
             let verdicts = analysis::analyse(&lowered.program, &self.options.analysis);
             let plans = self.decide(&lowered, &verdicts);
             if !plans.is_empty() {
+                let program = rewrite::apply(context.module, lowered, &plans);
+                self.verify(&program.function);
                 changed = true;
-                self.verify(&lowered.program.function);
             }
         }
         changed

@@ -37,18 +37,14 @@ pub fn run(module: Module<'_>) -> bool {
 /// Some function of the module calls the CUDA runtime.
 #[must_use]
 pub fn calls_cuda(module: Module<'_>) -> bool {
-    // The constructor that registers device code calls it in every module with a kernel, so that asks for more than that.
-    module.functions().any(|function| is_cuda_call(function) && !function.users().is_empty())
+    module.functions().any(|function| is_cuda_call(function) && function.is_used())
 }
 
 /// A function of the CUDA runtime that programs call (not the registration functions, which compilers call).
 fn is_cuda_call(function: Value<'_>) -> bool {
-    if !function.is_declaration() {
-        return false;
-    }
-    let name = function.name();
-    name.starts_with("cuda")
-        || matches!(name.as_str(), "__cudaPushCallConfiguration" | "__cudaPopCallConfiguration" | "__cudaLaunchKernel")
+    const LAUNCH: [&str; 3] = ["__cudaPushCallConfiguration", "__cudaPopCallConfiguration", "__cudaLaunchKernel"];
+    let named = function.name_starts_with("cuda") || LAUNCH.iter().any(|name| function.name_starts_with(name));
+    named && function.is_declaration()
 }
 
 /// One defined function.

@@ -20,12 +20,8 @@ pub fn of(pair: &PairReport) -> Remark {
     let names = format!("host buffer `{}` and device buffer `{}` ({})", host.name, device.name, device.site);
     match pair.outcome {
         Outcome::Merged => {
-            let waits = if pair.waits.is_empty() {
-                String::new()
-            } else {
-                format!(", {} of them became waits", pair.waits.len())
-            };
-            let text = format!("{names} are one buffer now; {} copies removed{waits} [ESR101]", pair.copies.len());
+            let (copies, waits) = (pair.copies.len(), pair.waits.len());
+            let text = format!("{names} are one buffer now: {copies} copies removed, {waits} waits kept [ESR101]");
             Remark { passed: true, name: "Merged".to_owned(), text }
         }
         Outcome::OverLimit => {

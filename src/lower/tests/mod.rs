@@ -3,7 +3,7 @@
 mod calls;
 mod kernels;
 mod pointers;
-mod shapes;
+pub(crate) mod shapes;
 
 use inkwell::context::Context as LlvmContext;
 use inkwell::memory_buffer::MemoryBuffer;
@@ -13,7 +13,7 @@ use crate::analysis::program::{AccessKind, Event, NodeId, Place, Program, Range,
 use crate::effects::EffectTable;
 
 /// Declarations that the snippets use.
-pub(super) const DECLARATIONS: &str = r#"
+pub(crate) const DECLARATIONS: &str = r#"
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
 target triple = "x86_64-pc-linux-gnu"
 %struct.dim3 = type { i32, i32, i32 }
@@ -72,6 +72,17 @@ declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 "#;
 
+/// The module made of [`DECLARATIONS`] and `ir`.
+#[track_caller]
+pub(crate) fn parse<'c>(context: &'c LlvmContext, ir: &str) -> inkwell::module::Module<'c> {
+    let mut text = format!("{DECLARATIONS}\n{ir}").into_bytes();
+    text.push(0);
+    let buffer = MemoryBuffer::create_from_memory_range_copy(&text, "test.ll");
+    let module = context.create_module_from_ir(buffer).unwrap_or_else(|error| panic!("{}", error.to_string_lossy()));
+    module.verify().unwrap_or_else(|error| panic!("{}", error.to_string_lossy()));
+    module
+}
+
 /// Lowers the function `@main` of a module made of [`DECLARATIONS`] and `ir`.
 #[track_caller]
 pub(super) fn lower<R>(ir: &str, check: impl FnOnce(&Lowered<'_>) -> R) -> R {
@@ -87,11 +98,7 @@ pub(super) fn lower_with<R>(
     check: impl FnOnce(&Lowered<'_>) -> R,
 ) -> R {
     let context = LlvmContext::create();
-    let mut text = format!("{DECLARATIONS}\n{ir}").into_bytes();
-    text.push(0);
-    let buffer = MemoryBuffer::create_from_memory_range_copy(&text, "test.ll");
-    let module = context.create_module_from_ir(buffer).unwrap_or_else(|error| panic!("{}", error.to_string_lossy()));
-    module.verify().unwrap_or_else(|error| panic!("{}", error.to_string_lossy()));
+    let module = parse(&context, ir);
     // SAFETY: the module lives until the end of this function, and nobody else has it.
     let view = unsafe { crate::pass::ir::Module::new(module.as_mut_ptr()) };
     let context = Context::new(view, effects);
