@@ -131,15 +131,6 @@ impl<'m> Context<'m> {
         self.effects.kernels.get(name)
     }
 
-    /// Does the module use the per-thread default stream? (The headers then name other symbols.)
-    #[must_use]
-    pub fn per_thread_default_stream(&self) -> bool {
-        self.module.functions().any(|function| {
-            let name = function.name();
-            function.is_declaration() && (name.ends_with("_ptsz") || name.ends_with("_ptds"))
-        })
-    }
-
     /// May code that ran before `main`, in this module, have started GPU work?
     #[must_use]
     pub fn constructors_launch(&self) -> bool {

@@ -57,7 +57,7 @@ impl<'m> Lowering<'_, 'm> {
     /// A call of a stub that was not inlined.
     pub(super) fn stub_launch(&mut self, call: Value<'m>, stub: Value<'m>) -> Event {
         let name = self.context.kernel_name(stub);
-        let stream = self.configured_stream(call, None);
+        let stream = self.configured_stream(call, launches_per_thread(stub));
         let count = call.argument_count();
         // A structure may have been spread over several arguments, or passed as a hidden copy: the positions then say nothing.
         let declared = self.context.kernel_effects(&name).map(|effects| effects.params.len());
@@ -221,13 +221,13 @@ impl<'m> Lowering<'_, 'm> {
             .flatten()
             .map(|cell| self.slots.reaching(cell, POINTER_BYTES, handle, self.flow));
         match popped.as_deref() {
-            Some([Definition::Call(pop)]) if is_pop(*pop) => self.configured_stream(*pop, Some(per_thread)),
+            Some([Definition::Call(pop)]) if is_pop(*pop) => self.configured_stream(*pop, per_thread),
             _ => self.stream(handle, per_thread, launch),
         }
     }
 
     /// The stream of the `<<<…>>>` that is in force at a stub's call, or where the inlined stub takes it back.
-    fn configured_stream(&mut self, at: Value<'m>, per_thread: Option<bool>) -> StreamId {
+    fn configured_stream(&mut self, at: Value<'m>, per_thread: bool) -> StreamId {
         #[derive(Clone, Copy, PartialEq)]
         enum Found<'m> {
             Push(Value<'m>),
@@ -254,11 +254,7 @@ impl<'m> Lowering<'_, 'm> {
             && let Some(Meaning::PushConfiguration { stream }) = configuration(push)
             && let Some(handle) = push.argument(u32::from(stream))
         {
-            // Whether null means the per-thread stream is known of the launch call only, which is inside the stub here.
-            return match per_thread {
-                Some(per_thread) => self.stream(handle, per_thread, push),
-                None => self.stream(handle, self.context.per_thread_default_stream(), push),
-            };
+            return self.stream(handle, per_thread, push);
         }
         self.unknown_stream(at)
     }
@@ -277,6 +273,13 @@ fn configuration(call: Value<'_>) -> Option<Meaning> {
 
 fn is_pop(call: Value<'_>) -> bool {
     matches!(configuration(call), Some(Meaning::PopConfiguration { .. }))
+}
+
+/// Does a stub launch with the per-thread default stream for null?
+fn launches_per_thread(stub: Value<'_>) -> bool {
+    stub.blocks().into_iter().flat_map(Block::instructions).filter_map(Value::called_function).any(|callee| {
+        matches!(classify(&callee.name()), Callee::Cuda { row, per_thread: true } if matches!(row.meaning, Meaning::Launch { .. }))
+    })
 }
 
 /// Is a defined function a kernel's host stub: does it pop the configuration and launch, and nothing else that matters?

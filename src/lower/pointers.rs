@@ -187,6 +187,7 @@ impl<'m> Pointers<'m> {
             }
         }
         if stale || foreign || objects.len() > 1 {
+            objects.sort_unstable();
             let slot = stale || value.opcode() == Some(Opcode::LLVMLoad);
             self.troubles.push(Trouble { at: value, objects, foreign, slot });
         }
