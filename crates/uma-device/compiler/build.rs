@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use uma_abi::{Services, ThreadContext};
 
-const SOURCES: [&str; 4] = ["math.c", "rounding.c", "integer.c", "warp.c"];
+const SOURCES: [&str; 5] = ["atomics.c", "math.c", "rounding.c", "integer.c", "warp.c"];
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

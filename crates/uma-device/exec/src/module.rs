@@ -3,6 +3,7 @@
 use crate::image::{ImageError, elf_of, read_metadata};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use std::collections::HashMap;
+use std::fs::File;
 use std::io::Write;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::sync::Arc;
@@ -18,6 +19,8 @@ struct Loaded {
     metadata: ImageMetadata,
     kernels: HashMap<String, (usize, KernelEntry)>,
     library: Library,
+    /// Keeps the number in the path that the library was opened by taken: the dynamic linker takes equal paths for the same library.
+    _file: File,
 }
 
 /// One kernel of a loaded image.
@@ -45,7 +48,7 @@ impl Module {
             let entry = unsafe { *library.get::<KernelEntry>(kernel.symbol.as_bytes())? };
             kernels.insert(kernel.name.clone(), (index, entry));
         }
-        Ok(Module { loaded: Arc::new(Loaded { metadata, kernels, library }) })
+        Ok(Module { loaded: Arc::new(Loaded { metadata, kernels, library, _file: file }) })
     }
 
     /// What the image holds.
@@ -93,14 +96,14 @@ impl Kernel {
 }
 
 /// An unnamed file that holds `bytes`: the dynamic linker only opens files.
-fn memory_file(bytes: &[u8]) -> std::io::Result<std::fs::File> {
+fn memory_file(bytes: &[u8]) -> std::io::Result<File> {
     // SAFETY: the name is a C string; the result is checked.
     let descriptor = unsafe { libc::memfd_create(c"uma-image".as_ptr(), libc::MFD_CLOEXEC) };
     if descriptor < 0 {
         return Err(std::io::Error::last_os_error());
     }
     // SAFETY: the descriptor is open and nobody else owns it.
-    let mut file = unsafe { std::fs::File::from_raw_fd(descriptor) };
+    let mut file = unsafe { File::from_raw_fd(descriptor) };
     file.write_all(bytes)?;
     Ok(file)
 }

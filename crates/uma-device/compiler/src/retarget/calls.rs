@@ -7,7 +7,8 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 /// The device library, as bitcode.
-const LIBRARY: [&[u8]; 4] = [
+const LIBRARY: [&[u8]; 5] = [
+    include_bytes!(concat!(env!("OUT_DIR"), "/atomics.bc")),
     include_bytes!(concat!(env!("OUT_DIR"), "/math.bc")),
     include_bytes!(concat!(env!("OUT_DIR"), "/rounding.bc")),
     include_bytes!(concat!(env!("OUT_DIR"), "/integer.bc")),

@@ -4,6 +4,7 @@
 //! LLVM's own and stay too. What changes: special registers ([`sregs`]), shared memory ([`shared`]), device variables ([`globals`]), and
 //! every call of a function that the module does not define ([`calls`]). What can't be changed is refused first ([`refuse`]).
 
+mod assembly;
 mod calls;
 mod constants;
 mod globals;
@@ -64,6 +65,7 @@ impl From<String> for RetargetError {
 pub(crate) fn retarget(module: &Module, target: &Target) -> Result<(Vec<KernelBody>, Vec<GlobalInfo>), RetargetError> {
     let names = prune(module, target)?;
     globals::check(module)?;
+    assembly::translate(module);
     let refusals = refuse::check(module);
     if !refusals.is_empty() {
         return Err(RetargetError::Refused(refusals));
