@@ -127,7 +127,7 @@ pub enum Stream {
 /// A cudaEvent_t.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CudaEvent {
-    /// Exactly one event is meant at every use; otherwise a wait for it covers nothing.
+    /// Exactly one event is meant at every use, and nothing but this function's nodes records it; otherwise a wait for it covers nothing.
     pub unique: bool,
 }
 

@@ -154,6 +154,8 @@ fn check_frees(
             })
         };
         match (partner_may_be(true), partner_may_be(false)) {
+            // Where the process is about to end, p may as well be left to it.
+            (true, true) if ends_process(pair, node) => {}
             (true, true) => {
                 reasons.push(pair.reason(Decline::FreeOrderUnknown { buffer: pair.name(object) }, node));
             }
@@ -165,6 +167,16 @@ fn check_frees(
         all.insert(node);
     }
     (all, releases)
+}
+
+/// From here control can only get to an exit that does not return.
+fn ends_process(pair: &Pair<'_>, node: NodeId) -> bool {
+    let goes_on = |next: NodeId| match pair.program.node(next).event {
+        Event::Alloc(_) | Event::Exit { returns: true } => true,
+        Event::Exit { returns: false } => false,
+        _ => pair.cfg.successors(next).next().is_none(),
+    };
+    pair.cfg.path(node, goes_on, |_| false).is_none()
 }
 
 /// What may end the device between p's creation and the last use of the host buffer.
