@@ -83,3 +83,99 @@ fn another_llvm_refuses_the_plugin_with_a_sentence() {
         assert!(message.contains(&format!("--features llvm{running}")), "{message}");
     }
 }
+
+/// A whole program in CUDA C++.
+#[cfg(feature = "llvm22")]
+const PROGRAM: &str = r#"
+#include <cstdio>
+#include <cstdlib>
+__global__ void twice(float *data, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) data[i] *= 2;
+}
+int main() {
+  const int n = 1 << 20;
+  float *h = (float *)malloc(n * sizeof(float)), *d;
+  for (int i = 0; i < n; ++i) h[i] = i;
+  cudaMalloc(&d, n * sizeof(float));
+  cudaMemcpy(d, h, n * sizeof(float), cudaMemcpyHostToDevice);
+  twice<<<n / 256, 256>>>(d, n);
+  cudaMemcpy(h, d, n * sizeof(float), cudaMemcpyDeviceToHost);
+  printf("%f\n", h[12]);
+  cudaFree(d);
+  free(h);
+}
+"#;
+
+#[test]
+#[cfg(feature = "llvm22")]
+fn clang_compiles_and_links_both_halves_with_either_driver() {
+    for flags in [&[][..], &["--no-offload-new-driver"], &["-fgpu-rdc"]] {
+        let directory = scratch();
+        write(directory.path(), "program.cu", PROGRAM);
+        let library = format!("-L{}", common::cuda().join("lib").display());
+        let arguments = ["program.cu", "-o", "program", &library, "-lcudart"];
+        succeed(common::clang(directory.path()).args(flags).args(arguments));
+        assert!(directory.path().join("program").exists());
+    }
+}
+
+#[test]
+#[cfg(feature = "llvm22")]
+fn a_bad_option_ends_a_clang_compilation() {
+    let directory = scratch();
+    write(directory.path(), "program.cu", PROGRAM);
+    let message =
+        fail(common::clang(directory.path()).args(["-c", "program.cu"]).env("ECHO_SR_OPTIONS", "repair=perhaps"));
+    assert!(message.contains("error: ") && message.contains("`repair`") && message.contains("on, off"), "{message}");
+    assert!(!directory.path().join("program.o").exists());
+}
+
+#[test]
+#[cfg(feature = "llvm22")]
+fn code_without_optimisation_gets_one_warning() {
+    let directory = scratch();
+    write(directory.path(), "program.cu", PROGRAM);
+    let (_, message) = succeed(common::clang(directory.path()).args(["-O0", "-c", "program.cu"]));
+    assert_eq!(message.matches("without optimisation").count(), 1, "{message}");
+    let (_, message) = succeed(common::clang(directory.path()).args(["-O1", "-c", "program.cu"]));
+    assert!(!message.contains("without optimisation"), "{message}");
+}
+
+#[test]
+#[cfg(feature = "llvm22")]
+fn nvcc_takes_the_plugin_through_its_host_compiler() {
+    let directory = scratch();
+    write(directory.path(), "program.cu", PROGRAM);
+    let nvcc = |plugin: &str, options: &str| {
+        let mut command = std::process::Command::new(common::cuda().join("bin/nvcc"));
+        command
+            .current_dir(directory.path())
+            .args(["-ccbin", "clang++-22", "-allow-unsupported-compiler", "-arch=sm_90", "-O2", "-c", "program.cu"])
+            .arg(format!("-Xcompiler=-fpass-plugin={plugin}"))
+            .env("ECHO_SR_OPTIONS", options);
+        command
+    };
+    let plugin = plugin().display().to_string();
+    succeed(&mut nvcc(&plugin, ""));
+    // It did run: it answers to its options.
+    let message = fail(&mut nvcc(&plugin, "nonsense"));
+    assert!(message.contains("`nonsense`"), "{message}");
+}
+
+#[test]
+#[cfg(feature = "llvm22")]
+fn switched_off_the_pass_leaves_no_trace() {
+    let directory = scratch();
+    write(directory.path(), "program.cu", PROGRAM);
+    let ir = |command: &mut std::process::Command| {
+        succeed(command.args(["--cuda-host-only", "-S", "-emit-llvm", "program.cu", "-o", "-"])).0
+    };
+    let off = ir(common::clang(directory.path()).env("ECHO_SR_OPTIONS", "off"));
+    assert_eq!(off, ir(&mut common::clang_without_plugin(directory.path())));
+    let device = |command: &mut std::process::Command| {
+        succeed(command.args(["--cuda-device-only", "-S", "-emit-llvm", "program.cu", "-o", "-"])).0
+    };
+    let off = device(common::clang(directory.path()).env("ECHO_SR_OPTIONS", "off"));
+    assert_eq!(off, device(&mut common::clang_without_plugin(directory.path())));
+}

@@ -27,6 +27,8 @@ pub struct Model {
     pub threads: bool,
     /// It returns twice, or to another frame.
     pub returns_twice: bool,
+    /// The process forks, and the child goes on after the call.
+    pub forks: bool,
     /// It calls a function that is given to it.
     pub callback: bool,
 }
@@ -165,6 +167,7 @@ impl Entry {
                 "no-return" => model.no_return = true,
                 "threads" => model.threads = true,
                 "returns-twice" => model.returns_twice = true,
+                "fork" => model.forks = true,
                 "callback" => model.callback = true,
                 other => return Err(format!("unknown effect {other}")),
             }

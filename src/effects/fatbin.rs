@@ -215,3 +215,154 @@ fn offset(bytes: &[u8], at: usize) -> Option<usize> {
 fn field<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..at.checked_add(N)?)?.try_into().ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::ParamEffect;
+    use super::*;
+
+    const READS: ParamEffect = ParamEffect { reads: true, ..ParamEffect::NOTHING };
+    const WRITES: ParamEffect = ParamEffect { writes: true, ..ParamEffect::NOTHING };
+    const BOTH: ParamEffect = ParamEffect { reads: true, ..WRITES };
+
+    fn table(kernels: &[(&str, ParamEffect)]) -> EffectTable {
+        let kernels = kernels.iter().map(|(name, effect)| {
+            ((*name).to_owned(), KernelEffects { params: vec![Some(*effect)], touches_other_memory: false })
+        });
+        EffectTable { kernels: kernels.collect() }
+    }
+
+    fn elf(tables: &[EffectTable]) -> Vec<u8> {
+        let mut bytes = b"\x7fELF some headers and code".to_vec();
+        tables.iter().for_each(|table| bytes.extend(record::encode(table)));
+        bytes.extend(b"more code");
+        bytes
+    }
+
+    fn ptx(table: &EffectTable) -> Vec<u8> {
+        let numbers: Vec<_> = record::encode(table).iter().map(ToString::to_string).collect();
+        let (count, list) = (numbers.len(), numbers.join(", "));
+        format!(".version 8.8\n.global .align 16 .b8 __echo_effects[{count}] = {{{list}}};\n").into_bytes()
+    }
+
+    /// An entry of a fat binary.
+    fn entry(kind: u16, arch: u32, flags: u64, data: &[u8]) -> Vec<u8> {
+        let padded = data.len().next_multiple_of(8);
+        let mut bytes = Vec::new();
+        bytes.extend(kind.to_le_bytes());
+        bytes.extend(0x0101_u16.to_le_bytes());
+        bytes.extend(64_u32.to_le_bytes());
+        bytes.extend((padded as u64).to_le_bytes());
+        bytes.extend((data.len() as u32).to_le_bytes());
+        bytes.extend([0; 8]);
+        bytes.extend(arch.to_le_bytes());
+        bytes.extend([0; 8]);
+        bytes.extend(flags.to_le_bytes());
+        bytes.resize(64, 0);
+        bytes.extend(data);
+        bytes.resize(64 + padded, 0);
+        bytes
+    }
+
+    fn fatbin(entries: &[Vec<u8>]) -> Vec<u8> {
+        let body = entries.concat();
+        let mut bytes = FATBIN_MAGIC.to_vec();
+        bytes.extend(1_u16.to_le_bytes());
+        bytes.extend(16_u16.to_le_bytes());
+        bytes.extend((body.len() as u64).to_le_bytes());
+        bytes.extend(body);
+        bytes
+    }
+
+    #[test]
+    fn the_join_over_all_architectures_counts() {
+        let sm80 = entry(2, 80, 0x11, &elf(&[table(&[("k", READS), ("only80", READS)])]));
+        let sm90 = entry(2, 90, 0x11, &elf(&[table(&[("k", WRITES)])]));
+        assert_eq!(effects_of_container(&fatbin(&[sm80, sm90])), Ok(table(&[("k", BOTH)])));
+    }
+
+    #[test]
+    fn one_architecture_without_a_record_makes_all_unknown() {
+        let with = entry(2, 90, 0x11, &elf(&[table(&[("k", READS)])]));
+        for (without, name) in [
+            (entry(2, 80, 0x11, b"\x7fELF code"), "sm_80"),
+            (entry(1, 90, 0x11, b".version 8.8\n.entry k() {}"), "compute_90"),
+        ] {
+            let found = effects_of_container(&fatbin(&[with.clone(), without]));
+            assert_eq!(found, Err(FatbinError::NoRecord(name.to_owned())));
+        }
+    }
+
+    #[test]
+    fn ptx_is_read_plain_and_compressed() {
+        let known = table(&[("k", READS)]);
+        let text = ptx(&known);
+        let packed =
+            ruzstd::encoding::compress_to_vec(text.as_slice(), ruzstd::encoding::CompressionLevel::Uncompressed);
+        for entry in [entry(1, 90, 0x11, &text), entry(1, 90, 0x8011, &packed)] {
+            assert_eq!(effects_of_container(&fatbin(&[entry])), Ok(known.clone()));
+        }
+        let damaged = entry(1, 90, 0x8011, &packed[..packed.len() / 2]);
+        assert_eq!(effects_of_container(&fatbin(&[damaged])), Err(FatbinError::Compressed("compute_90".to_owned())));
+        let lz4 = entry(2, 90, 0x2011, b"whatever");
+        assert_eq!(effects_of_container(&fatbin(&[lz4])), Err(FatbinError::Compressed("sm_90".to_owned())));
+    }
+
+    #[test]
+    fn units_that_were_linked_add_up() {
+        let image = elf(&[table(&[("a", READS), ("shared", READS)]), table(&[("b", WRITES), ("shared", WRITES)])]);
+        assert_eq!(effects_of_container(&image), Ok(table(&[("a", READS), ("b", WRITES), ("shared", BOTH)])));
+    }
+
+    #[test]
+    fn a_damaged_record_is_not_passed_over() {
+        let mut image = elf(&[table(&[("k", READS)]), table(&[("l", READS)])]);
+        let at = image.len() - 20;
+        image[at] ^= 1;
+        assert_eq!(effects_of_container(&image), Err(FatbinError::Record(RecordError::Checksum)));
+    }
+
+    #[test]
+    fn an_image_of_the_cpu_device_is_an_elf_after_its_header() {
+        let known = table(&[("k", WRITES)]);
+        let elf = elf(std::slice::from_ref(&known));
+        let mut image = uma_abi::IMAGE_MAGIC.to_vec();
+        image.extend((elf.len() as u64).to_le_bytes());
+        image.extend(elf);
+        assert_eq!(effects_of_container(&image), Ok(known));
+        assert!(effects_of_container(&image[..16]).is_err());
+    }
+
+    #[test]
+    fn offload_binaries_are_read_one_after_the_other() {
+        let offload = |image: &[u8]| {
+            let size = (72 + image.len()).next_multiple_of(8);
+            let mut bytes = OFFLOAD_MAGIC.to_vec();
+            bytes.extend(1_u32.to_le_bytes());
+            for number in [size as u64, 32, 40, 0x0002_0002, 72, 0, 72, image.len() as u64] {
+                bytes.extend(number.to_le_bytes());
+            }
+            bytes.extend(image);
+            bytes.resize(size, 0);
+            bytes
+        };
+        let known = table(&[("k", READS)]);
+        let one = offload(&elf(std::slice::from_ref(&known)));
+        let other = offload(&elf(&[table(&[("k", READS), ("l", READS)])]));
+        assert_eq!(effects_of_container(&[one.clone(), other].concat()), Ok(known));
+        assert!(matches!(effects_of_container(&offload(b"BC\xc0\xde")), Err(FatbinError::Format(_))));
+        assert!(matches!(effects_of_container(&offload(&one)), Err(FatbinError::Format(_))));
+    }
+
+    #[test]
+    fn cut_off_and_strange_containers_are_errors() {
+        let good = fatbin(&[entry(2, 90, 0x11, &elf(&[table(&[("k", READS)])]))]);
+        for length in 0..good.len() {
+            assert!(effects_of_container(&good[..length]).is_err(), "{length} bytes");
+        }
+        assert!(effects_of_container(b"not a container").is_err());
+        assert_eq!(effects_of_container(&fatbin(&[])), Err(FatbinError::NoImage));
+        assert!(effects_of_container(&fatbin(&[entry(8, 90, 0, b"new kind")])).is_err());
+        assert!(effects_of_container(&[good, b"tail".to_vec()].concat()).is_err());
+    }
+}

@@ -126,7 +126,11 @@ fn may_be_inlined(function: Value<'_>) -> bool {
     let kept = ["noinline", "optnone", "naked", "returns_twice"];
     let replaceable = matches!(
         function.linkage(),
-        Some(LLVMLinkage::LLVMWeakAnyLinkage | LLVMLinkage::LLVMLinkOnceAnyLinkage | LLVMLinkage::LLVMExternalWeakLinkage)
+        Some(
+            LLVMLinkage::LLVMWeakAnyLinkage
+                | LLVMLinkage::LLVMLinkOnceAnyLinkage
+                | LLVMLinkage::LLVMExternalWeakLinkage
+        )
     );
     !function.is_variadic() && !replaceable && !kept.iter().any(|name| function.has_attribute(name))
 }

@@ -8,9 +8,11 @@
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/InstrTypes.h"
+#include "llvm/IR/Instructions.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/Transforms/Utils/Local.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 #include <cstddef>
 #include <cstdint>
@@ -164,6 +166,9 @@ uint64_t echo_sr_shim_byval_size(LLVMValueRef Function, uint32_t Index) {
   Type *Copied = F->getParamByValType(Index);
   return Copied ? F->getParent()->getDataLayout().getTypeAllocSize(Copied).getFixedValue() : UINT64_MAX;
 }
+
+// An invoke becomes a call followed by a branch to its normal block; returns the call. The invoke is gone.
+LLVMValueRef echo_sr_shim_change_to_call(LLVMValueRef Invoke) { return wrap(changeToCall(cast<InvokeInst>(unwrap(Invoke)))); }
 
 // Adds a constant to llvm.used.
 void echo_sr_shim_keep(LLVMModuleRef M, LLVMValueRef Global) {

@@ -20,7 +20,11 @@ pub fn of(pair: &PairReport) -> Remark {
     let names = format!("host buffer `{}` and device buffer `{}` ({})", host.name, device.name, device.site);
     match pair.outcome {
         Outcome::Merged => {
-            let waits = if pair.waits.is_empty() { String::new() } else { format!(", {} of them became waits", pair.waits.len()) };
+            let waits = if pair.waits.is_empty() {
+                String::new()
+            } else {
+                format!(", {} of them became waits", pair.waits.len())
+            };
             let text = format!("{names} are one buffer now; {} copies removed{waits} [ESR101]", pair.copies.len());
             Remark { passed: true, name: "Merged".to_owned(), text }
         }
@@ -49,7 +53,9 @@ mod tests {
     fn merged_and_declined_pairs_have_their_remark() {
         let merged = of(&samples::merged());
         assert!(merged.passed && merged.name == "Merged");
-        assert!(merged.text.contains("`h`") && merged.text.contains("a.cu:4") && merged.text.contains("2 copies removed"));
+        assert!(
+            merged.text.contains("`h`") && merged.text.contains("a.cu:4") && merged.text.contains("2 copies removed")
+        );
         let declined = of(&samples::declined());
         assert!(!declined.passed);
         assert_eq!(declined.name, "S1-device-value-overwritten");

@@ -15,7 +15,16 @@ impl Display for PairReport {
     /// would help.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Self { host, device, .. } = self;
-        writeln!(f, "{} {} <-> {} {} in {}: {}", host.site, host.name, device.site, device.name, self.function, self.headline())?;
+        writeln!(
+            f,
+            "{} {} <-> {} {} in {}: {}",
+            host.site,
+            host.name,
+            device.site,
+            device.name,
+            self.function,
+            self.headline()
+        )?;
         match self.bytes {
             Some(bytes) => writeln!(f, "  size         {bytes} bytes")?,
             None => writeln!(f, "  size         known at run time")?,
@@ -55,7 +64,9 @@ impl PairReport {
             Outcome::Declined => match (first, self.reasons.len()) {
                 (None, _) => "declined".to_owned(),
                 (Some(reason), 1) => format!("declined, {} ({})", reason.code, reason.number),
-                (Some(reason), count) => format!("declined, {} ({}) and {} more", reason.code, reason.number, count - 1),
+                (Some(reason), count) => {
+                    format!("declined, {} ({}) and {} more", reason.code, reason.number, count - 1)
+                }
             },
         }
     }
