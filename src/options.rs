@@ -4,59 +4,21 @@
 
 use std::path::PathBuf;
 
+use crate::analysis::{self, AccessMode, Target};
+
 /// What a user can choose.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// `off`: the pass leaves every module as it is.
     pub off: bool,
-    /// `target`: what a merged buffer is made of.
-    pub target: Target,
-    /// `access`: what the host may do while GPU work is in flight.
-    pub access: Access,
-    /// `repair`: insert a wait where one is missing and nothing else stands in the way.
-    pub repair: bool,
-    /// `theta-min`: pairs of fewer bytes are left alone; where the size is known at run time only, a test decides.
-    pub theta_min: u64,
+    /// `target`, `access`, `repair`, `theta-min`: what the decision depends on.
+    pub analysis: analysis::Options,
     /// `report`: one JSON object a pair is appended to this file.
     pub report: Option<PathBuf>,
     /// `merge-limit`: at most this many pairs of a module are merged, to bisect a fault.
     pub merge_limit: Option<u64>,
     /// `verbose`: the text report goes to standard error.
     pub verbose: bool,
-}
-
-/// See [`Options::target`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// cudaMallocManaged.
-    Managed,
-}
-
-/// See [`Options::access`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// None to managed memory: concurrentManagedAccess is 0 (Jetson up to Orin).
-    Exclusive,
-    /// Anything that is no data race: concurrentManagedAccess is 1.
-    Concurrent,
-}
-
-/// The size below which the paper leaves a pair alone: 200 KiB.
-pub const DEFAULT_THETA_MIN: u64 = 200 * 1024;
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            off: false,
-            target: Target::Managed,
-            access: Access::Exclusive,
-            repair: false,
-            theta_min: DEFAULT_THETA_MIN,
-            report: None,
-            merge_limit: None,
-            verbose: false,
-        }
-    }
 }
 
 /// Why a text is not a list of options. Each message names what is valid.
@@ -106,17 +68,18 @@ impl Options {
         match (name, value) {
             ("off", None) => self.off = true,
             ("verbose", None) => self.verbose = true,
-            ("target", Some("managed")) => self.target = Target::Managed,
+            ("target", Some("managed")) => self.analysis.target = Target::Managed,
             ("target", Some("adaptive")) => return Err(OptionsError::Adaptive),
             ("target", _) => return Err(wrong("target", "managed")),
-            ("access", Some("exclusive")) => self.access = Access::Exclusive,
-            ("access", Some("concurrent")) => self.access = Access::Concurrent,
+            ("access", Some("exclusive")) => self.analysis.access = AccessMode::Exclusive,
+            ("access", Some("concurrent")) => self.analysis.access = AccessMode::Concurrent,
             ("access", _) => return Err(wrong("access", "exclusive, concurrent")),
-            ("repair", Some("on")) => self.repair = true,
-            ("repair", Some("off")) => self.repair = false,
+            ("repair", Some("on")) => self.analysis.repair = true,
+            ("repair", Some("off")) => self.analysis.repair = false,
             ("repair", _) => return Err(wrong("repair", "on, off")),
             ("theta-min", value) => {
-                self.theta_min = number(value).ok_or_else(|| wrong("theta-min", "a number of bytes, 0 or more"))?;
+                self.analysis.theta_min =
+                    number(value).ok_or_else(|| wrong("theta-min", "a number of bytes, 0 or more"))?;
             }
             ("merge-limit", value) => {
                 let limit = number(value).ok_or_else(|| wrong("merge-limit", "a number of pairs, 0 or more"))?;
@@ -146,10 +109,12 @@ mod tests {
             "target=managed; access=concurrent;repair=on;theta-min=0;report=/tmp/a b.jsonl;merge-limit=3;verbose;off;";
         let expected = Options {
             off: true,
-            target: Target::Managed,
-            access: Access::Concurrent,
-            repair: true,
-            theta_min: 0,
+            analysis: analysis::Options {
+                target: Target::Managed,
+                access: AccessMode::Concurrent,
+                repair: true,
+                theta_min: 0,
+            },
             report: Some("/tmp/a b.jsonl".into()),
             merge_limit: Some(3),
             verbose: true,

@@ -323,8 +323,8 @@ impl<'m> Walk<'m> {
         match name.as_deref() {
             Some(name) if passes_pointer_on(name) && call.ty().is_pointer() => return,
             Some(name) if touches_nothing(name) => return,
-            // The device's printf reads its format and its argument buffer; what is stored in the buffer has escaped already.
-            Some("vprintf") => {
+            // The device's printf and assert read their texts and the argument buffer; what is stored in that has escaped already.
+            Some("vprintf" | "__assertfail") => {
                 arguments.iter().for_each(|argument| self.access(*argument, true, false));
                 return;
             }

@@ -120,8 +120,29 @@ impl<'m> Module<'m> {
     }
 }
 
-/// Changes.
+/// Checks and changes.
 impl Module<'_> {
+    /// Is the module valid IR?
+    ///
+    /// # Errors
+    /// What LLVM's verifier says.
+    pub fn verify(self) -> Result<(), String> {
+        use inkwell::llvm_sys::analysis::{LLVMVerifierFailureAction, LLVMVerifyModule};
+        let mut message = std::ptr::null_mut();
+        // SAFETY: the module is valid ('m); LLVM gives a message of its own, which is copied and given back.
+        unsafe {
+            let action = LLVMVerifierFailureAction::LLVMReturnStatusAction;
+            let broken = LLVMVerifyModule(self.raw, action, &raw mut message) != 0;
+            let text = if message.is_null() {
+                String::new()
+            } else {
+                std::ffi::CStr::from_ptr(message).to_string_lossy().into()
+            };
+            LLVMDisposeMessage(message);
+            if broken { Err(text) } else { Ok(()) }
+        }
+    }
+
     /// Adds a constant of these bytes that no pass and no linker removes: internal, in `llvm.used`. Nothing is added where the name holds
     /// a NUL.
     pub fn keep_constant(self, name: &str, bytes: &[u8], address_space: u32) {

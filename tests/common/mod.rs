@@ -17,6 +17,9 @@ pub(crate) fn plugin() -> &'static Path {
 
 /// The plugin for another major, in a target directory of its own; `None` (said on standard error) where that LLVM is not installed.
 pub(crate) fn plugin_for(major: &str) -> Option<PathBuf> {
+    if major == MAJOR {
+        return Some(plugin().to_owned());
+    }
     let config = format!("llvm-config-{major}");
     if Command::new(&config).arg("--version").output().is_err() {
         eprintln!("skipped: {config} is not installed");
@@ -130,4 +133,22 @@ pub(crate) fn with_module<R>(ir: &str, use_it: impl FnOnce(echo_sr::pass::ir::Mo
         context.create_module_from_ir(buffer).unwrap_or_else(|error| panic!("{}\n{ir}", error.to_string_lossy()));
     // SAFETY: the module lives until the end of this function, and nobody else has it.
     use_it(unsafe { echo_sr::pass::ir::Module::new(module.as_mut_ptr()) })
+}
+
+/// Short form of what is known: for each parameter `.` (no pointer), or of `r`, `w`, `c` what it may do, `-` if nothing; then `+` if the
+/// kernel may touch other memory.
+pub(crate) fn short(effects: &echo_sr::effects::KernelEffects) -> String {
+    let params = effects.params.iter().map(|param| match param {
+        None => ".".to_owned(),
+        Some(effect) => {
+            let letters = [(effect.reads, 'r'), (effect.writes, 'w'), (effect.captures, 'c')];
+            let text: String = letters.iter().filter(|(holds, _)| *holds).map(|(_, letter)| letter).collect();
+            if text.is_empty() { "-".to_owned() } else { text }
+        }
+    });
+    let mut text = params.collect::<Vec<_>>().join(" ");
+    if effects.touches_other_memory {
+        text += " +";
+    }
+    text
 }
