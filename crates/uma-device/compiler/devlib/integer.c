@@ -58,13 +58,15 @@ int uma___nv_rhadd(int a, int b) { return (int)(((ll)a + b + 1) >> 1); }
 unsigned uma___nv_uhadd(unsigned a, unsigned b) { return (unsigned)(((ull)a + b) >> 1); }
 unsigned uma___nv_urhadd(unsigned a, unsigned b) { return (unsigned)(((ull)a + b + 1) >> 1); }
 
-// Funnel shifts come as generic intrinsics; these are their clamped forms.
-int uma_llvm_nvvm_fshl_clamp_i32(int high, int low, int n) {
-    return (unsigned)n >= 32 ? low : (int)(((ull)(unsigned)high << 32 | (unsigned)low) << n >> 32);
+// Funnel shifts: 32 bits of high:low, shifted by n modulo 32 or by at most 32.
+static ull pair(unsigned low, unsigned high) { return (ull)high << 32 | low; }
+static unsigned at_most_32(unsigned n) { return n < 32 ? n : 32; }
+unsigned uma_ptx_shf_l_wrap_b32(unsigned low, unsigned high, unsigned n) { return (unsigned)(pair(low, high) << (n & 31) >> 32); }
+unsigned uma_ptx_shf_r_wrap_b32(unsigned low, unsigned high, unsigned n) { return (unsigned)(pair(low, high) >> (n & 31)); }
+unsigned uma_ptx_shf_l_clamp_b32(unsigned low, unsigned high, unsigned n) {
+    return (unsigned)(pair(low, high) << at_most_32(n) >> 32);
 }
-int uma_llvm_nvvm_fshr_clamp_i32(int high, int low, int n) {
-    return (unsigned)n >= 32 ? high : (int)(((ull)(unsigned)high << 32 | (unsigned)low) >> n);
-}
+unsigned uma_ptx_shf_r_clamp_b32(unsigned low, unsigned high, unsigned n) { return (unsigned)(pair(low, high) >> at_most_32(n)); }
 
 // Bits as they are.
 #define SAME_BITS(TO, NAME, FROM)                                                                                                 \

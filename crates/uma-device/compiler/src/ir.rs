@@ -970,6 +970,11 @@ impl Builder {
         Value(unsafe { LLVMBuildCondBr(self.0, condition.0, yes.0, no.0) })
     }
 
+    pub(crate) fn unreachable(&self) -> Value {
+        // SAFETY: the builder has a place.
+        Value(unsafe { LLVMBuildUnreachable(self.0) })
+    }
+
     pub(crate) fn return_void(&self) -> Value {
         // SAFETY: a function without result.
         Value(unsafe { LLVMBuildRetVoid(self.0) })

@@ -21,8 +21,9 @@ use std::mem::offset_of;
 use uma_abi::{ThreadContext, ThreadMode};
 
 /// What is done before the bodies are judged and put into loops.
-pub(crate) const PREPARE: &str = "always-inline,cgscc(inline,function-attrs),globaldce,function(sroa,early-cse,instcombine,simplifycfg,gvn,instcombine,simplifycfg),\
-     cgscc(function-attrs)";
+pub(crate) const PREPARE: &str = "always-inline,cgscc(inline,function-attrs),globaldce,\
+    function(sroa,early-cse,instcombine<no-verify-fixpoint>,simplifycfg,gvn,instcombine<no-verify-fixpoint>,simplifycfg),\
+    cgscc(function-attrs)";
 
 /// Adds the entry of a kernel; its symbol.
 pub(crate) fn add_entry(module: &Module, target: &Target, kernel: &KernelBody) -> String {

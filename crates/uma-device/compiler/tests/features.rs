@@ -149,6 +149,18 @@ fn function_pointers_recursion_and_virtual_functions() {
 }
 
 #[test]
+fn virtual_functions_without_optimisation() {
+    let (device, mut rng) = (Device::compile_with("grid.cu", &["-O0"]), random());
+    let sides = floats(&mut rng, 50, 0.0, 9.0);
+    let mut areas = vec![0f32; 50];
+    device.launch("areas", 1u32, 64u32, Params::new().slice(&sides).out(&mut areas).value(50i32)).unwrap();
+    for i in 0..50 {
+        let exact = if i % 3 == 0 { 3.0 * sides[i] * sides[i] } else { sides[i] * sides[i] };
+        assert!((areas[i] - exact).abs() <= 1e-5 * exact, "{i}");
+    }
+}
+
+#[test]
 fn strides_over_the_grid() {
     let (device, mut rng) = (Device::compile("grid.cu"), random());
     let n = rng.usize(1..5000);

@@ -6,7 +6,7 @@
 use crate::codegen::Target;
 use crate::ir::{Builder, Module, Type, Value, invariant_load, pointer_array};
 use crate::retarget::constants::{initializers_that_mention, replace_in_functions};
-use crate::retarget::refuse::Refusal;
+use crate::retarget::refuse::{Refusal, address_of_undefined, undefined_function};
 use uma_abi::GlobalInfo;
 
 /// Whether a global is one that a `__device__` or `__constant__` declaration made, or another variable that kernels can change.
@@ -28,6 +28,9 @@ pub(crate) fn check(module: &Module) -> Result<(), Refusal> {
         }
         if global.name() == "llvm.global_ctors" || global.name() == "llvm.global_dtors" {
             return Err(Refusal::of_global(global, "a device variable with a constructor"));
+        }
+        if let Some(function) = global.initializer().and_then(undefined_function) {
+            return Err(Refusal::of_global(global, &format!("{} in a variable", address_of_undefined(function))));
         }
     }
     Ok(())

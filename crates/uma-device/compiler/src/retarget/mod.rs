@@ -15,7 +15,7 @@ mod shared;
 mod sregs;
 
 use crate::codegen::Target;
-use crate::ir::{At, Module, Value};
+use crate::ir::{At, Block, Builder, Module, Type, Value};
 use reach::Reach;
 use refuse::Refusal;
 use uma_abi::{GlobalInfo, ParamInfo, ThreadMode};
@@ -63,6 +63,7 @@ impl From<String> for RetargetError {
 
 /// Retargets a module; its kernels and device variables.
 pub(crate) fn retarget(module: &Module, target: &Target) -> Result<(Vec<KernelBody>, Vec<GlobalInfo>), RetargetError> {
+    define_pure_virtual(module);
     let names = prune(module, target)?;
     globals::check(module)?;
     assembly::translate(module);
@@ -102,6 +103,19 @@ pub(crate) fn retarget(module: &Module, target: &Target) -> Result<(Vec<KernelBo
     calls::link_library(module, target.triple(), &target.layout())?;
     module.verify().map_err(|problem| format!("the retargeted module is broken: {problem}"))?;
     Ok((kernels, globals))
+}
+
+/// Tables of virtual functions name a function of the C++ runtime where a class has none of its own; calling it is an error.
+fn define_pure_virtual(module: &Module) {
+    for name in ["__cxa_pure_virtual", "__cxa_deleted_virtual"] {
+        if let Some(function) = module.function(name).filter(|function| function.is_declaration()) {
+            let builder = Builder::at_end(Block::append(function, ""));
+            let ty = Type::function(Type::void(), &[]);
+            let trap = module.function("llvm.trap").unwrap_or_else(|| module.add_function("llvm.trap", ty));
+            builder.call(trap, ty, &[], "");
+            builder.unreachable();
+        }
+    }
 }
 
 /// Removes what no kernel can reach; the names of the kernels.

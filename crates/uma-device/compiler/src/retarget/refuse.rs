@@ -67,14 +67,34 @@ fn problem(instruction: Value) -> Option<String> {
         Opcode::LLVMIndirectBr | Opcode::LLVMCallBr => Some("a computed goto".into()),
         Opcode::LLVMVAArg => Some("a variadic device function".into()),
         _ if instruction.operands().into_iter().any(Value::is_block_address) => Some("the address of a label".into()),
-        _ => None,
+        _ => instruction.operands().into_iter().find_map(undefined_function).map(address_of_undefined),
     }
+}
+
+/// A function without definition whose address is in a constant.
+pub(crate) fn undefined_function(constant: Value) -> Option<Value> {
+    if constant.is_function() {
+        return constant.is_declaration().then_some(constant);
+    }
+    if !constant.is_constant() || constant.is_global_variable() {
+        return None;
+    }
+    constant.operands().into_iter().find_map(undefined_function)
+}
+
+/// What such an address is called.
+pub(crate) fn address_of_undefined(function: Value) -> String {
+    format!("the address of `{}`, which this file does not define,", function.name())
 }
 
 fn problem_of_call(call: Value) -> Option<String> {
     let callee = call.callee();
     if let Some(assembly) = callee.inline_assembly() {
-        return problem_of_assembly(&assembly, call.call_arguments().is_empty());
+        let in_groups = call.source_locations().first().is_some_and(|(file, _)| file.contains("/cooperative_groups/"));
+        return problem_of_assembly(&assembly, call.call_arguments().is_empty(), in_groups);
+    }
+    if let Some(function) = call.call_arguments().into_iter().find_map(undefined_function) {
+        return Some(address_of_undefined(function));
     }
     if !callee.is_function() {
         return None; // Through a pointer: to one of the functions of this module, all of which are checked.
@@ -91,8 +111,9 @@ fn problem_of_call(call: Value) -> Option<String> {
     }
 }
 
-/// `asm("" ::: "memory")` only tells the compiler not to move things, and is as good on the CPU.
-fn problem_of_assembly(assembly: &str, no_operands: bool) -> Option<String> {
+/// `asm("" ::: "memory")` only tells the compiler not to move things, and is as good on the CPU. `in_groups`: it stands in the header of
+/// cooperative groups, so the user knows it by that name.
+fn problem_of_assembly(assembly: &str, no_operands: bool, in_groups: bool) -> Option<String> {
     let text = assembly.trim();
     if text.is_empty() && no_operands {
         return None;
@@ -101,6 +122,10 @@ fn problem_of_assembly(assembly: &str, no_operands: bool) -> Option<String> {
     let mnemonic = statement.split([' ', '\t', ';', '\n']).next().unwrap_or_default();
     let family = mnemonic.split('.').next().unwrap_or_default();
     Some(match family {
+        _ if in_groups && (mnemonic.contains(".gpu") || text.contains("%envreg")) => {
+            format!("grid-wide cooperative groups (`{mnemonic}`)")
+        }
+        _ if in_groups => format!("a cooperative group of several warps (`{mnemonic}`)"),
         "tex" | "tld4" | "txq" => format!("a texture (`{mnemonic}`)"),
         "suld" | "sust" | "sured" | "suq" => format!("a surface (`{mnemonic}`)"),
         _ => format!("inline PTX (`{mnemonic}`)"),
@@ -165,13 +190,15 @@ mod tests {
 
     #[test]
     fn assembly_is_named_by_its_first_word() {
-        assert_eq!(problem_of_assembly("", true), None);
-        assert_eq!(problem_of_assembly("mov.u32 $0, %laneid;", false), Some("inline PTX (`mov.u32`)".into()));
+        assert_eq!(problem_of_assembly("", true, false), None);
+        assert_eq!(problem_of_assembly("mov.u32 $0, %laneid;", false, false), Some("inline PTX (`mov.u32`)".into()));
         assert_eq!(
-            problem_of_assembly("tex.2d.v4.f32.f32 {$0}, [$1];", false),
+            problem_of_assembly("tex.2d.v4.f32.f32 {$0}, [$1];", false, false),
             Some("a texture (`tex.2d.v4.f32.f32`)".into())
         );
-        assert_eq!(problem_of_assembly("", false), Some("inline PTX (``)".into()));
+        assert_eq!(problem_of_assembly("", false, false), Some("inline PTX (``)".into()));
+        let grid = problem_of_assembly("ld.acquire.gpu.u32 $0,[$1];", false, true);
+        assert_eq!(grid, Some("grid-wide cooperative groups (`ld.acquire.gpu.u32`)".into()));
     }
 
     #[test]

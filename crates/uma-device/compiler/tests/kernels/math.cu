@@ -52,8 +52,9 @@ extern "C" __global__ void bits(const unsigned *a, const unsigned *b, unsigned *
     if (i >= n) return;
     unsigned u = a[i], v = b[i];
     unsigned long long w = (unsigned long long)u << 32 | v;
-    unsigned r[14] = {(unsigned)__popc(u), (unsigned)__clz(u), (unsigned)__ffs(u), __brev(u), __byte_perm(u, v, 0x5a03), __umulhi(u, v),
+    unsigned r[18] = {(unsigned)__popc(u), (unsigned)__clz(u), (unsigned)__ffs(u), __brev(u), __byte_perm(u, v, 0x5a03), __umulhi(u, v),
                       (unsigned)__mulhi((int)u, (int)v), (unsigned)__popcll(w), (unsigned)__clzll(w), (unsigned)__ffsll(w),
-                      __funnelshift_l(u, v, 9), (unsigned)__mul24((int)u, (int)v), __usad(u, v, 5), (unsigned)(__brevll(w) >> 32)};
-    for (int k = 0; k < 14; k++) y[14 * i + k] = r[k];
+                      __funnelshift_l(u, v, 9), (unsigned)__mul24((int)u, (int)v), __usad(u, v, 5), (unsigned)(__brevll(w) >> 32), __funnelshift_lc(u, v, v & 63), __funnelshift_r(u, v, v), __funnelshift_rc(u, v, v & 63),
+                      (unsigned)__rhadd((int)u, (int)v)};
+    for (int k = 0; k < 18; k++) y[18 * i + k] = r[k];
 }
