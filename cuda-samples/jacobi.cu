@@ -20,7 +20,7 @@ int main(int argc, char **argv) {
     float *u = (float *)malloc(bytes);
     if (u == NULL) {
         perror("malloc");
-        return 1;
+        exit(EXIT_FAILURE);
     }
     float *d_u, *d_next;
     unsigned int *d_change;

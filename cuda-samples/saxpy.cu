@@ -1,6 +1,7 @@
 // y = a x + y for a stream of inputs: x only goes in, y goes in and comes back.
 
 #include <cstdio>
+#include <cstdlib>
 
 #include "common/check_cuda_errors.h"
 #include "common/checksum.h"
@@ -12,8 +13,8 @@ int main(int argc, char **argv) {
     const Options options = parse_options(argc, argv, "elements", 16 << 20, 1u << 30, 6);
     const size_t n = options.size;
 
-    float *x = new float[n];
-    float *y = new float[n];
+    float *x = static_cast<float *>(malloc(n * sizeof(float)));
+    float *y = static_cast<float *>(malloc(n * sizeof(float)));
     float *d_x, *d_y;
     checkCudaErrors(cudaMalloc(&d_x, n * sizeof(float)));
     checkCudaErrors(cudaMalloc(&d_y, n * sizeof(float)));
@@ -37,7 +38,7 @@ int main(int argc, char **argv) {
     printf("result %08x checksum %016llx\n", result, (unsigned long long)fnv1a(y, n * sizeof(float)));
     checkCudaErrors(cudaFree(d_x));
     checkCudaErrors(cudaFree(d_y));
-    delete[] x;
-    delete[] y;
+    free(x);
+    free(y);
     return 0;
 }

@@ -6,6 +6,7 @@ use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, pre
 
 use super::matrix;
 use super::report::{Report, SampleReport};
+use super::verdicts::Pair;
 use crate::samples::Outcome;
 
 const HEADER: [&str; 9] = [
@@ -44,8 +45,9 @@ pub(super) fn render(report: &Report) -> String {
 
 /// A sample is one row; its pairs share it, one a line, since times and copies are the whole program's.
 fn row(sample: &SampleReport) -> Vec<Cell> {
-    let lines =
-        |text: &dyn Fn(&super::verdicts::Pair) -> String| sample.pairs.iter().map(text).collect::<Vec<_>>().join("\n");
+    let lines = |text: &dyn Fn(&Pair) -> String| sample.pairs.iter().map(text).collect::<Vec<_>>().join("\n");
+    // A verdict may take two lines; then its pair does, too.
+    let place = |pair: &Pair| pair.place() + &"\n".repeat(pair.short_verdict().matches('\n').count());
     let ms = |value: f64| format!("{value:.2}");
     let mut equal = if sample.outputs_equal { "yes".to_string() } else { "NO".to_string() };
     if let Some(found) = &sample.schedules {
@@ -53,8 +55,8 @@ fn row(sample: &SampleReport) -> Vec<Cell> {
     }
     vec![
         Cell::new(&sample.name),
-        Cell::new(lines(&|pair| pair.place())),
-        Cell::new(lines(&|pair| pair.short_verdict())),
+        Cell::new(lines(&place)),
+        Cell::new(lines(&Pair::short_verdict)),
         Cell::new(sample.copies_removed),
         Cell::new(format!("{:.1}", sample.mib_saved)),
         Cell::new(ms(sample.before_ms)),

@@ -1,5 +1,6 @@
 //! The plugin's report on a sample: one JSON object a pair and line. Only what the demo shows is read.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
 use std::path::Path;
@@ -91,28 +92,33 @@ impl fmt::Display for Place {
 }
 
 impl Pair {
-    /// `h figure1.cu:37, d figure1.cu:39`
+    /// `figure1.cu:31 h, :33 d`
     pub(crate) fn place(&self) -> String {
-        format!("{} {}, {} {}", self.host.name, self.host.site, self.device.name, self.device.site)
+        let (host, device) = (&self.host.site, &self.device.site);
+        let device = if host.file == device.file { format!(":{}", device.line) } else { device.to_string() };
+        format!("{host} {}, {device} {}", self.host.name, self.device.name).trim_end().to_string()
     }
 
-    /// `merged`, or the first code and line of what stands in the way.
+    /// `merged`, or the code and line of the first thing that stands in the way.
     pub(crate) fn short_verdict(&self) -> String {
         match (self.outcome, self.reasons.first()) {
             (Outcome::Merged, _) => "merged".into(),
-            (Outcome::Declined, Some(reason)) => format!("{} at line {}", reason.code, reason.at.line),
+            (Outcome::Declined, Some(reason)) => format!("{}\n  at line {}", reason.code, reason.at.line),
             (Outcome::Declined, None) => "declined".into(),
         }
     }
 
-    /// The verdict with every reason in words.
+    /// The verdict with the first reason in words and the codes of the others.
     pub(crate) fn describe(&self) -> String {
-        let reasons: Vec<String> =
-            self.reasons.iter().map(|reason| format!("{} at {}: {}", reason.code, reason.at, reason.message)).collect();
-        match self.outcome {
-            Outcome::Merged => format!("{} merged", self.place()),
-            Outcome::Declined => format!("{} not merged: {}", self.place(), reasons.join("; ")),
+        let Some((first, others)) = self.reasons.split_first() else { return format!("{} merged", self.place()) };
+        let mut text = format!("{} not merged: {} [{}, {}]", self.place(), first.message, first.code, first.at);
+        let codes: BTreeSet<&str> =
+            others.iter().map(|reason| reason.code.as_str()).filter(|code| *code != first.code).collect();
+        if !codes.is_empty() {
+            let codes: Vec<&str> = codes.into_iter().collect();
+            text = format!("{text}, also {}", codes.join(", "));
         }
+        text
     }
 }
 
@@ -132,9 +138,9 @@ mod tests {
         fs::write(file.path(), format!("{line}\n{line}\n{}\n", line.replace("\"line\":8", "\"line\":9"))).unwrap();
         let pairs = read(file.path()).unwrap();
         assert_eq!(pairs.len(), 2);
-        assert_eq!(pairs[0].place(), "h a.cu:3, d a.cu:4");
-        assert_eq!(pairs[0].short_verdict(), "S1-x at line 8");
-        assert!(pairs[1].describe().contains("a.cu:9: is written"), "{}", pairs[1].describe());
+        assert_eq!(pairs[0].place(), "a.cu:3 h, :4 d");
+        assert_eq!(pairs[0].short_verdict(), "S1-x\n  at line 8");
+        assert_eq!(pairs[1].describe(), "a.cu:3 h, :4 d not merged: is written [S1-x, a.cu:9]");
     }
 
     #[test]
