@@ -149,10 +149,7 @@ pub fn spin_until(done: impl Fn() -> bool, other_core: &AtomicU32) -> bool {
 
 /// Sleeps while `word` is `expected`, at most `timeout`. May return early.
 pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Duration) {
-    let time = libc::timespec {
-        tv_sec: timeout.as_secs() as libc::time_t,
-        tv_nsec: timeout.subsec_nanos().into(),
-    };
+    let time = libc::timespec { tv_sec: timeout.as_secs() as libc::time_t, tv_nsec: timeout.subsec_nanos().into() };
     // SAFETY: `word` and `time` live for the whole call.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, expected, &time) };
 }

@@ -7,8 +7,17 @@ use support::Bench;
 #[test]
 fn memory() {
     let bench = Bench::new("memory");
-    let cases =
-        ["allocation", "async_allocation", "registration", "pointers", "hints", "launches", "errors", "reset", "forked"];
+    let cases = [
+        "allocation",
+        "async_allocation",
+        "registration",
+        "pointers",
+        "hints",
+        "launches",
+        "errors",
+        "reset",
+        "forked",
+    ];
     for case in cases {
         for modes in [&[][..], &["SCHEDULE=lazy"], &["ACCESS=concurrent", "SCHEDULE=random:5"], &["LINK=discrete"]] {
             bench.run("memory", case, modes);
