@@ -3,6 +3,7 @@
 mod context;
 mod demo;
 mod failure;
+mod gpu;
 mod products;
 mod samples;
 mod setup;
@@ -61,6 +62,15 @@ enum Action {
         #[arg(long)]
         json: bool,
     },
+    /// Build the samples for a real GPU, without and with the plugin, into a folder that can be carried to it.
+    GpuBundle {
+        /// The GPU's architecture.
+        #[arg(long, default_value = "sm_90")]
+        arch: String,
+        /// The folder [default: target/gpu].
+        #[arg(long, value_name = "FOLDER")]
+        out: Option<PathBuf>,
+    },
     /// Run the whole test suite.
     Test,
 }
@@ -96,6 +106,11 @@ fn run(command: &Action, context: &Context) -> Result<(), Failure> {
                 json: *json,
             };
             demo::run(context, &options)
+        }
+        Action::GpuBundle { arch, out } => {
+            setup::complete(context, None)?;
+            products::plugin(context, setup::LLVM_PREFERRED)?;
+            gpu::bundle(context, arch, &out.clone().unwrap_or_else(|| context.target.join("gpu")))
         }
         Action::Test => test_suite::run(context),
     }

@@ -28,7 +28,8 @@ impl Variant {
         if sample.merged { &[Variant::Plain, Variant::Echo, Variant::Merged] } else { &[Variant::Plain, Variant::Echo] }
     }
 
-    fn name(self) -> &'static str {
+    /// How files and tables call it.
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Variant::Plain => "plain",
             Variant::Echo => "echo",

@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::samples::{self, Sample, Size};
 use crate::{products, setup};
 
-use compile::Variant;
+pub(crate) use compile::{Variant, jobs};
 use execute::{Modes, Run};
 use report::{Report, SampleReport};
 
@@ -81,7 +81,10 @@ fn measure(context: &Context, sample: &Sample, options: &Options) -> Result<Samp
 }
 
 /// Applies `work` to all of `items` on as many threads as there are processors; results in order. The first failure ends it.
-fn parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> Result<R, Failure> + Sync) -> Result<Vec<R>, Failure> {
+pub(crate) fn parallel<T: Sync, R: Send>(
+    items: &[T],
+    work: impl Fn(&T) -> Result<R, Failure> + Sync,
+) -> Result<Vec<R>, Failure> {
     let next = AtomicUsize::new(0);
     let results: Mutex<Vec<Option<R>>> = Mutex::new(items.iter().map(|_| None).collect());
     let failure: Mutex<Option<Failure>> = Mutex::new(None);
