@@ -75,10 +75,7 @@ fn the_copies_are_gone_from_the_code() {
     write(directory.path(), "program.cu", PROGRAM);
     let ir = ["--cuda-host-only", "-S", "-emit-llvm", "program.cu", "-o", "-"];
     let (before, _) = succeed(common::clang_without_plugin(directory.path()).args(ir));
-    assert_eq!(
-        before.matches("call i32 @cudaMemcpy(").count() + before.matches("i32 @cudaMemcpy(ptr noundef").count(),
-        3
-    );
+    assert!(before.contains("@cudaMemcpy(") && !before.contains("@cudaMallocManaged("), "{before}");
     let (after, _) = succeed(clang(directory.path()).args(ir));
     assert!(!after.contains("@cudaMemcpy("), "{after}");
     assert!(after.contains("@cudaMallocManaged("), "{after}");

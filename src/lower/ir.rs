@@ -528,7 +528,8 @@ impl<'m> Value<'m> {
     #[must_use]
     pub fn integer_predicate(self) -> Option<LLVMIntPredicate> {
         // SAFETY: asked only of icmp instructions.
-        (self.is_instruction() && self.opcode() == Some(Opcode::LLVMICmp)).then(|| unsafe { LLVMGetICmpPredicate(self.raw) })
+        (self.is_instruction() && self.opcode() == Some(Opcode::LLVMICmp))
+            .then(|| unsafe { LLVMGetICmpPredicate(self.raw) })
     }
 
     /// Does an extractvalue take the first field?

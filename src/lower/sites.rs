@@ -54,9 +54,9 @@ pub(super) fn names<'m>(
         Delivery::Returned => vec![allocation.call],
         // Optimisation may leave the variable's records at the loads only.
         Delivery::Slot(cell) => {
-            let loads = slots.loads(cell.alloca).filter(|load| {
-                load.operand(0).and_then(|address| slots.cell(module, address)) == Some(cell)
-            });
+            let loads = slots
+                .loads(cell.alloca)
+                .filter(|load| load.operand(0).and_then(|address| slots.cell(module, address)) == Some(cell));
             std::iter::once(cell.alloca).chain(loads).collect()
         }
         Delivery::Memory => vec![],

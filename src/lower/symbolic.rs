@@ -200,7 +200,8 @@ fn scaled(value: Value<'_>) -> Option<(Value<'_>, u64)> {
         }
         _ => return None,
     };
-    let source = operation.operand(0).filter(|operand| operand.constant_uint().is_none()).or_else(|| operation.operand(1))?;
+    let source =
+        operation.operand(0).filter(|operand| operand.constant_uint().is_none()).or_else(|| operation.operand(1))?;
     (source.ty().int_width() == Some(64)).then_some((source, scale))
 }
 
