@@ -16,23 +16,38 @@ use echo_sr::rewrite;
 fn host_ir(program: &str) -> String {
     let directory = scratch();
     write(directory.path(), "program.cu", program);
-    succeed(
-        clang_without_plugin(directory.path())
-            .args(["-g", "--cuda-host-only", "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes", "program.cu", "-o", "raw.ll"]),
-    );
+    succeed(clang_without_plugin(directory.path()).args([
+        "-g",
+        "--cuda-host-only",
+        "-S",
+        "-emit-llvm",
+        "-Xclang",
+        "-disable-llvm-passes",
+        "program.cu",
+        "-o",
+        "raw.ll",
+    ]));
     let passes = before_optimizer_early(directory.path());
-    succeed(Command::new("opt-22").current_dir(directory.path()).args(["-S", &format!("-passes={passes}"), "raw.ll", "-o", "out.ll"]));
+    succeed(Command::new("opt-22").current_dir(directory.path()).args([
+        "-S",
+        &format!("-passes={passes}"),
+        "raw.ll",
+        "-o",
+        "out.ll",
+    ]));
     std::fs::read_to_string(directory.path().join("out.ll")).expect("opt wrote its output")
 }
 
 /// The passes of `default<O2>` that run before the plugin's.
 fn before_optimizer_early(directory: &Path) -> String {
-    let (all, _) = succeed(
-        Command::new("opt-22")
-            .current_dir(directory)
-            .args(["-passes=default<O2>", "-print-pipeline-passes", "-disable-output", "raw.ll"]),
-    );
-    let (before, _) = all.rsplit_once("recompute-globalsaa").expect("the optimisation half starts with recompute-globalsaa");
+    let (all, _) = succeed(Command::new("opt-22").current_dir(directory).args([
+        "-passes=default<O2>",
+        "-print-pipeline-passes",
+        "-disable-output",
+        "raw.ll",
+    ]));
+    let (before, _) =
+        all.rsplit_once("recompute-globalsaa").expect("the optimisation half starts with recompute-globalsaa");
     before.trim_end_matches(',').to_owned()
 }
 
@@ -46,7 +61,14 @@ fn explore() {
             let context = Context::new(module, EffectTable::default());
             for function in context.module.functions().filter(|f| !f.is_declaration() && has_device_allocation(*f)) {
                 let lowered = lower_function(&context, function).unwrap();
-                println!("== {file} {}\n{:#?}\n{:#?}\n{:#?} {:?}", function.name(), lowered.program.objects, lowered.program.uses, lowered.program.blemishes, lowered.program.module);
+                println!(
+                    "== {file} {}\n{:#?}\n{:#?}\n{:#?} {:?}",
+                    function.name(),
+                    lowered.program.objects,
+                    lowered.program.uses,
+                    lowered.program.blemishes,
+                    lowered.program.module
+                );
                 let v = analyse(&lowered.program, &Options { theta_min: 0, ..Options::default() });
                 println!("{v:#?}");
             }
