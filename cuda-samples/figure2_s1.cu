@@ -2,7 +2,7 @@
 
 #include "common/figure2.h"
 
-void case_S1(int N) {
+static void case_S1(int N) {
     float *h = (float *)malloc(N);
     float *d;
     CHECK(cudaMalloc(&d, N));

@@ -6,7 +6,7 @@ static void use(float value) {
     printf("h[0] = %g\n", value);
 }
 
-void case_S2(int N) {
+static void case_S2(int N) {
     float *h = (float *)malloc(N);
     float *d;
     CHECK(cudaMalloc(&d, N));

@@ -6,7 +6,7 @@ static void reportSame() {
     printf("h and d are the same buffer\n");
 }
 
-void case_S3(int N) {
+static void case_S3(int N) {
     float *h = (float *)malloc(N);
     float *d;
     CHECK(cudaMalloc(&d, N));

@@ -2,7 +2,7 @@
 
 #include "common/figure2.h"
 
-void case_S4(int N) {
+static void case_S4(int N) {
     float *p;
     CHECK(cudaMallocManaged(&p, N));
     fill(p, data, N);

@@ -1,4 +1,4 @@
-// EXPECT h d decline S2
+// EXPECT h d decline
 // The upload on the legacy stream is the only thing that orders the work of two blocking streams.
 #include "common.h"
 int main(int argc, char **argv) {

@@ -6,6 +6,7 @@
 //! // EXPECT h d accept            the pair of host buffer h and device buffer d is merged (a * stands for any name)
 //! // EXPECT h d decline [PREFIX]  no such pair is merged; if PREFIX is given, some reason of each has a code that starts with it
 //! // EXPECT h * one               just one pair of h is merged
+//! // EXPECT h * either            only the outputs count
 //! ```
 //! Names are those of variables; the plugin knows them from debug information.
 
@@ -94,6 +95,7 @@ fn check_verdicts(source: &Path, pairs: &[Value]) -> Vec<String> {
         let holds = match verdict {
             "accept" => merged > 0 && merged == concerned.len(),
             "one" => merged == 1,
+            "either" => true,
             "decline" => {
                 let code = expectation.get(3).copied().unwrap_or("");
                 merged == 0 && (code.is_empty() || !concerned.is_empty() && concerned.iter().all(|p| has_code(p, code)))

@@ -54,6 +54,10 @@ pub struct Control {
     pub progress: Line<AtomicU32>,
     /// Host threads that sleep on `progress`.
     pub sleepers: Line<AtomicU32>,
+    /// Core on which the device process was last seen, plus 1.
+    pub device_core: Line<AtomicU32>,
+    /// Core from which the last command came, plus 1.
+    pub host_core: Line<AtomicU32>,
     /// Number of the last answered request that wants an answer.
     pub answered: AtomicU64,
     /// The answer: 0 or an error code.
@@ -97,7 +101,7 @@ impl Control {
 
     /// Waits until `done`: spins for [`SPIN`], then sleeps. `alive` is asked now and then; when it says no, the wait ends with `false`.
     pub fn wait_until(&self, done: impl Fn() -> bool, alive: impl Fn() -> bool) -> bool {
-        if spin_until(&done) {
+        if spin_until(&done, &self.device_core) {
             return true;
         }
         self.sleepers.fetch_add(1, Ordering::SeqCst);
@@ -117,8 +121,15 @@ impl Control {
     }
 }
 
-/// Spins until `done`, at most [`SPIN`]; says whether it is.
-pub fn spin_until(done: impl Fn() -> bool) -> bool {
+/// The calling thread's core, plus 1 (0: not known).
+pub fn this_core() -> u32 {
+    // SAFETY: sched_getcpu has no preconditions.
+    u32::try_from(unsafe { libc::sched_getcpu() } + 1).unwrap_or(0)
+}
+
+/// Spins until `done`, at most [`SPIN`]; says whether it is. While the other side is on the same core (`other_core`) it can't get on, so
+/// spinning ends at once.
+pub fn spin_until(done: impl Fn() -> bool, other_core: &AtomicU32) -> bool {
     if done() {
         return true;
     }
@@ -130,7 +141,7 @@ pub fn spin_until(done: impl Fn() -> bool) -> bool {
             }
             std::hint::spin_loop();
         }
-        if start.elapsed() >= SPIN {
+        if start.elapsed() >= SPIN || this_core() == other_core.load(Ordering::Relaxed) {
             return done();
         }
     }
@@ -138,10 +149,7 @@ pub fn spin_until(done: impl Fn() -> bool) -> bool {
 
 /// Sleeps while `word` is `expected`, at most `timeout`. May return early.
 pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Duration) {
-    let time = libc::timespec {
-        tv_sec: timeout.as_secs() as libc::time_t,
-        tv_nsec: timeout.subsec_nanos().into(),
-    };
+    let time = libc::timespec { tv_sec: timeout.as_secs() as libc::time_t, tv_nsec: timeout.subsec_nanos().into() };
     // SAFETY: `word` and `time` live for the whole call.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, expected, &time) };
 }

@@ -10,6 +10,7 @@
 //! | [`command`], [`ring`], [`control`] | what both processes share |
 //! | [`streams`] | CUDA's stream order and the schedules, as a pure data structure |
 //! | [`device_process`] | takes commands, runs kernels, reports faults |
+//! | [`statistics`] | what the program did, counted |
 //! | [`layout`], [`mapping`], [`settings`], [`error`] | addresses, pages, modes, error codes |
 //!
 //! Both processes map the same memory files at the same addresses. The program's mapping of device memory is closed (`PROT_NONE`); the device
@@ -31,5 +32,6 @@ pub mod layout;
 pub mod mapping;
 pub mod ring;
 pub mod settings;
+pub mod statistics;
 pub mod streams;
 pub mod sync_table;

@@ -2,7 +2,7 @@
 //!
 //! A record is a length word and that many words. It never wraps: a length of [`SKIP`] says that the rest of the ring is unused.
 
-use crate::control::{Control, RING_WORDS, futex_wake};
+use crate::control::{Control, RING_WORDS, futex_wake, this_core};
 use std::sync::atomic::{Ordering, fence};
 
 /// Length word that sends the reader to the start of the ring.
@@ -34,6 +34,7 @@ pub fn push(control: &Control, words: &[u64]) -> bool {
     for (slot, word) in control.ring[start + 1..].iter().zip(words) {
         slot.store(*word, Ordering::Relaxed);
     }
+    control.host_core.store(this_core(), Ordering::Relaxed);
     control.ring_tail.store(tail + needed as u64, Ordering::Release);
     // The reader says that it sleeps, then looks at the tail once more; we move the tail, then look whether it sleeps.
     fence(Ordering::SeqCst);

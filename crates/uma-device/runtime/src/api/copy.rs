@@ -10,7 +10,8 @@ use crate::host::engine::{Engine, engine};
 use crate::host::streams::StreamRef;
 use crate::host::waits::{Wait, host_turn};
 use crate::settings::{Link, Schedule};
-use crate::sync_table::{CopyKind, Memory, Method, Returns, copy_rule, memset_returns};
+use crate::statistics;
+use crate::sync_table::{CopyKind, Memory, Method, Returns, Side, copy_rule, memset_returns};
 use std::ffi::{c_int, c_void};
 use std::time::Instant;
 
@@ -62,6 +63,9 @@ pub fn run(context: Context, request: &Request) -> Result {
     let (from_memory, to_memory) = (side(from)?, side(to)?);
     let (from_side, to_side) = kind.sides(from_memory, to_memory).ok_or(CudaError::ErrorInvalidValue)?;
     let rule = copy_rule(request.stream.is_some(), from_side, to_side).ok_or(CudaError::ErrorInvalidValue)?;
+    if (from_side == Side::Device) != (to_side == Side::Device) {
+        statistics::count_copy(bytes);
+    }
     match rule.method {
         Method::Device => {
             let sequence = state.enqueue(stream, Command::Copy { to, from, shape }, None, true)?;
@@ -262,8 +266,7 @@ unsafe fn run_3d(context: Context, request: *const Copy3D, stream: Option<usize>
         // Arrays can't be made on this device, so this is no array.
         return Err(CudaError::ErrorInvalidValue);
     }
-    let shape =
-        Shape { width: request.extent.width, height: request.extent.height, depth: request.extent.depth };
+    let shape = Shape { width: request.extent.width, height: request.extent.height, depth: request.extent.depth };
     let to = place_3d(&request.dst_ptr, &request.dst_pos, &shape)?;
     let from = place_3d(&request.src_ptr, &request.src_pos, &shape)?;
     run(context, &Request { to, from, shape, kind: request.kind, stream })

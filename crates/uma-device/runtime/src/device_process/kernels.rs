@@ -76,9 +76,8 @@ impl Kernels {
         });
         self.parameters.extend(lines);
         // SAFETY: `parameters` holds at least as many words as the launch, which are plain bytes.
-        let params = unsafe {
-            std::slice::from_raw_parts(self.parameters.as_ptr().cast::<u8>(), launch.parameters.len() * 8)
-        };
+        let params =
+            unsafe { std::slice::from_raw_parts(self.parameters.as_ptr().cast::<u8>(), launch.parameters.len() * 8) };
         let request = uma_exec::Launch {
             kernel,
             params,

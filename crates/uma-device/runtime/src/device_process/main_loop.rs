@@ -4,8 +4,8 @@ use super::kernels::Kernels;
 use super::startup::{FIRST_FD, StartOptions};
 use super::{end, faults};
 use crate::command::{Command, Packet};
+use crate::control::{Control, SharedControl, TEXT_BYTES, futex_wait, futex_wake, spin_until, this_core};
 use crate::copies;
-use crate::control::{Control, SharedControl, TEXT_BYTES, futex_wait, futex_wake, spin_until};
 use crate::error::CudaError;
 use crate::layout::{REGION_BYTES, Region, STREAMS};
 use crate::mapping::{Mapping, Place, Protection};
@@ -103,7 +103,8 @@ impl Device {
 
     fn wait_for_record(&mut self) {
         let control = self.control;
-        if spin_until(|| ring::has_record(control)) {
+        control.device_core.store(this_core(), Ordering::Relaxed);
+        if spin_until(|| ring::has_record(control), &control.host_core) {
             return;
         }
         let patience = if self.scheduler.is_empty() { Duration::from_secs(3600) } else { PATIENCE };
@@ -114,6 +115,7 @@ impl Device {
             futex_wait(&control.device_sleeps, 1, patience);
         }
         control.device_sleeps.store(0, Ordering::SeqCst);
+        control.device_core.store(this_core(), Ordering::Relaxed);
         if !ring::has_record(control) && start.elapsed() >= PATIENCE {
             self.scheduler.force_all();
         }

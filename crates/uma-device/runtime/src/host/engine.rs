@@ -69,6 +69,7 @@ impl Engine {
         let regions = Arc::new(Regions::create()?);
         // SAFETY: the handler only stores to an atomic.
         unsafe { libc::pthread_atfork(None, None, Some(note_fork)) };
+        crate::statistics::start();
         let state = State::new(Arc::clone(&regions), settings, total_memory());
         Ok(Engine { settings, regions, state: Mutex::new(state) })
     }

@@ -204,7 +204,9 @@ fn spawn(program: &Path, arguments: &[CString], given: &[OwnedFd]) -> io::Result
     let mut status = 0;
     // SAFETY: `status` is writable. The process splits at once and its first half ends, so this is short; it fails where the program
     // ignores SIGCHLD, which reaps as well.
-    while unsafe { libc::waitpid(pid, &mut status, 0) } < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EINTR) {}
+    while unsafe { libc::waitpid(pid, &mut status, 0) } < 0
+        && io::Error::last_os_error().raw_os_error() == Some(libc::EINTR)
+    {}
     Ok(())
 }
 

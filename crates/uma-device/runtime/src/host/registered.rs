@@ -130,7 +130,9 @@ impl State {
             return Err(error);
         }
         // SAFETY: the program's pages are readable (checked above); the block is ours and as long.
-        unsafe { std::ptr::copy_nonoverlapping(address as *const u8, self.regions.reach(block.base) as *mut u8, bytes) };
+        unsafe {
+            std::ptr::copy_nonoverlapping(address as *const u8, self.regions.reach(block.base) as *mut u8, bytes)
+        };
         let file = self.regions.file(Region::Pinned);
         match Mapping::new(file, offset, bytes, Place::Replace(address), Protection::ReadWrite) {
             Ok(mapping) => mapping.leak(),
