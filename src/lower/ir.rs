@@ -14,7 +14,7 @@ use inkwell::llvm_sys::core::*;
 use inkwell::llvm_sys::debuginfo::*;
 use inkwell::llvm_sys::prelude::*;
 use inkwell::llvm_sys::target::*;
-use inkwell::llvm_sys::{LLVMAttributeFunctionIndex, LLVMIntPredicate, LLVMTypeKind};
+use inkwell::llvm_sys::{LLVMAtomicOrdering, LLVMAttributeFunctionIndex, LLVMIntPredicate, LLVMTypeKind};
 
 pub use inkwell::llvm_sys::LLVMOpcode as Opcode;
 
@@ -191,8 +191,8 @@ impl<'m> Type<'m> {
     #[must_use]
     pub fn element(self) -> Option<Self> {
         match self.kind() {
-            // SAFETY: asked only of arrays and vectors.
             LLVMTypeKind::LLVMArrayTypeKind | LLVMTypeKind::LLVMVectorTypeKind => {
+                // SAFETY: asked only of arrays and vectors.
                 Some(Self::wrap(unsafe { LLVMGetElementType(self.raw) }))
             }
             _ => None,
@@ -448,7 +448,8 @@ impl<'m> Value<'m> {
         unsafe {
             match self.opcode() {
                 Some(Opcode::LLVMLoad | Opcode::LLVMStore) if self.is_instruction() => {
-                    LLVMGetVolatile(self.raw) != 0 || LLVMIsAtomic(self.raw) != 0
+                    LLVMGetVolatile(self.raw) != 0
+                        || LLVMGetOrdering(self.raw) != LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic
                 }
                 Some(Opcode::LLVMAtomicRMW | Opcode::LLVMAtomicCmpXchg) => true,
                 _ => false,
