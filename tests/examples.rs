@@ -307,7 +307,7 @@ fn a_loop_that_fills_again_without_a_wait_declines() {
            scale<<<blocks(n), 256>>>(d, n);
          }
          cudaFree(d); free(h);",
-        "h d: S1-host-value-overwritten@8 S2-kernel-pending@16 S5-host-access-in-flight@16",
+        "h d: S1-host-value-overwritten@9 S2-kernel-pending@16 S5-host-access-in-flight@16",
     );
 }
 
@@ -349,6 +349,6 @@ fn a_unique_ptr_and_an_owning_device_buffer() {
            CHECK(cudaMemcpy(h.get(), d.p, n * 4, cudaMemcpyDeviceToHost));
            std::cout << sum(h.get(), n) << std::endl;
          }",
-        "h d: merged; - stream; drop release",
+        "h d: merged; - stream; drop release drop release",
     );
 }
