@@ -307,7 +307,7 @@ fn a_loop_that_fills_again_without_a_wait_declines() {
            scale<<<blocks(n), 256>>>(d, n);
          }
          cudaFree(d); free(h);",
-        "h d: S1-host-value-overwritten@9 S2-kernel-pending@16 S5-host-access-in-flight@16",
+        "h d: S1-host-value-overwritten@8 S2-kernel-pending@16 S5-host-access-in-flight@16",
     );
 }
 

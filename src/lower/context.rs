@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::ir::{Block, Module, Value};
+use super::launches::is_stub;
 use crate::analysis::program::{BlemishKind, ModuleFacts};
 use crate::calls::cuda::Meaning;
 use crate::calls::{Callee, classify};
@@ -17,6 +18,7 @@ pub struct Context<'m> {
     pub facts: ModuleFacts,
     effects: EffectTable,
     kernels: HashMap<Value<'m>, String>,
+    stubs: HashSet<Value<'m>>,
     summaries: HashMap<Value<'m>, Summary>,
 }
 
@@ -96,6 +98,7 @@ impl<'m> Context<'m> {
         }
         close(&mut summaries, &calls);
         let selects_devices = devices.len() > 1 || devices.contains(&None);
+        let stubs = defined.iter().copied().filter(|function| is_stub(*function)).collect();
         let names = kernels_of_module(module);
         let kernels = view.functions().filter_map(|stub| Some((stub, names.get(&stub.name())?.clone()))).collect();
         Self {
@@ -103,6 +106,7 @@ impl<'m> Context<'m> {
             facts: ModuleFacts { starts_threads: threads, selects_devices, entry_quiet: false },
             effects,
             kernels,
+            stubs,
             summaries,
         }
     }
@@ -117,6 +121,12 @@ impl<'m> Context<'m> {
     #[must_use]
     pub fn summary(&self, function: Value<'m>) -> Summary {
         self.summaries.get(&function).cloned().unwrap_or_else(|| Summary { launches: true, blemishes: BTreeSet::new() })
+    }
+
+    /// Is it the call of a kernel's host stub, which was not inlined?
+    #[must_use]
+    pub fn is_stub_call(&self, call: Value<'m>) -> bool {
+        call.called_function().is_some_and(|callee| self.stubs.contains(&callee))
     }
 
     /// The kernel that a host stub launches, by name; the stub's own name if the module does not say.
@@ -174,7 +184,7 @@ pub(super) fn call_facts(call: Value<'_>) -> CallFacts {
             Meaning::StreamCapture => Some(Obstacle::StreamCapture),
             Meaning::Dangerous { everywhere } => {
                 facts.summary.launches = true;
-                everywhere.then(|| Obstacle::UnmodelledCudaCall(name))
+                everywhere.then_some(Obstacle::UnmodelledCudaCall(name))
             }
             Meaning::Launch { .. } | Meaning::Copy { .. } | Meaning::SymbolCopy { .. } | Meaning::Memset { .. } => {
                 facts.summary.launches = true;

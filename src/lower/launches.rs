@@ -251,7 +251,7 @@ impl<'m> Lowering<'_, 'm> {
             .iter()
             .copied()
             .flat_map(Block::instructions)
-            .filter(|call| configuration(*call).is_some())
+            .filter(|call| configuration(*call).is_some() || self.context.is_stub_call(*call))
             .collect();
         let push =
             |call: Value<'m>| matches!(configuration(call), Some(Meaning::PushConfiguration { .. })).then_some(call);
@@ -299,24 +299,25 @@ fn launches_per_thread(stub: Value<'_>) -> bool {
     })
 }
 
-/// Is a defined function a kernel's host stub: does it pop the configuration and launch, and nothing else that matters?
+/// Is a defined function a kernel's host stub: does it take the configuration back, launch once, and do nothing else that matters?
 pub(super) fn is_stub(function: Value<'_>) -> bool {
-    let mut launches = false;
+    let (mut pops, mut launches) = (0, 0);
     for call in function.blocks().into_iter().flat_map(Block::instructions).filter(|instruction| instruction.is_call())
     {
-        let Some(callee) = call.called_function() else { return false };
+        let Some(callee) = call.called_function().filter(|callee| callee.is_declaration()) else { return false };
         let name = callee.name();
-        if name.starts_with("llvm.") {
+        // nvcc's stubs ask for the kernel's handle once, behind the guard of a static variable.
+        if name.starts_with("llvm.") || name.starts_with("__cxa_guard_") || name == "__cudaGetKernel" {
             continue;
         }
         match classify(&name) {
-            Callee::Cuda { row, .. } if callee.is_declaration() => match row.meaning {
-                Meaning::PopConfiguration { .. } => {}
-                Meaning::Launch { .. } if !launches => launches = true,
+            Callee::Cuda { row, .. } => match row.meaning {
+                Meaning::PopConfiguration { .. } => pops += 1,
+                Meaning::Launch { .. } => launches += 1,
                 _ => return false,
             },
             _ => return false,
         }
     }
-    launches
+    pops == 1 && launches == 1
 }
