@@ -16,6 +16,9 @@ pub(crate) fn compile(request: &Request, tools: &Toolchain, input: &str) -> Resu
         "-Wno-unknown-cuda-version",
         // Calls of mathematical functions stay calls, for the device library of the CPU.
         "-nocudalib",
+        // (What clang would have said itself with the library.)
+        "-Xclang",
+        &format!("-target-sdk-version={}", tools.cuda_version()),
         // Messages name the line.
         "-gline-tables-only",
         "-emit-llvm",
