@@ -37,7 +37,8 @@ impl Toolchain {
     pub(crate) fn cuda_version(&self) -> String {
         const NEWEST_KNOWN: u32 = 12_090;
         let header = std::fs::read_to_string(self.cuda.join("include/cuda.h")).unwrap_or_default();
-        let version = header.lines().find_map(|line| line.strip_prefix("#define CUDA_VERSION ")?.trim().parse::<u32>().ok());
+        let version =
+            header.lines().find_map(|line| line.strip_prefix("#define CUDA_VERSION ")?.trim().parse::<u32>().ok());
         let version = version.unwrap_or(NEWEST_KNOWN).min(NEWEST_KNOWN);
         format!("{}.{}", version / 1000, version % 1000 / 10)
     }

@@ -58,14 +58,20 @@ fn functions_of_one_argument() {
     let n = 256;
     for (name, function, [low, high]) in functions {
         // Multiples of 1/64 are exact in both precisions.
-        let single: Vec<f32> = floats(&mut rng, n, low as f32, high as f32).iter().map(|x| (x * 64.0).ceil() / 64.0).collect();
+        let single: Vec<f32> =
+            floats(&mut rng, n, low as f32, high as f32).iter().map(|x| (x * 64.0).ceil() / 64.0).collect();
         let double: Vec<f64> = single.iter().map(|&x| x.into()).collect();
         let (mut s, mut d) = (vec![0f32; n], vec![0f64; n]);
-        device.launch(&format!("d_{name}"), 4u32, 64u32, Params::new().slice(&double).out(&mut d).value(n as i32)).unwrap();
-        device.launch(&format!("s_{name}"), 4u32, 64u32, Params::new().slice(&single).out(&mut s).value(n as i32)).unwrap();
+        device
+            .launch(&format!("d_{name}"), 4u32, 64u32, Params::new().slice(&double).out(&mut d).value(n as i32))
+            .unwrap();
+        device
+            .launch(&format!("s_{name}"), 4u32, 64u32, Params::new().slice(&single).out(&mut s).value(n as i32))
+            .unwrap();
         for i in 0..n {
             let exact = function(double[i]);
-            let near = |found: f64, bound: f64| found == exact || (found - exact).abs() <= bound * exact.abs().max(1e-3);
+            let near =
+                |found: f64, bound: f64| found == exact || (found - exact).abs() <= bound * exact.abs().max(1e-3);
             assert!(near(d[i], 1e-13), "{name}({}) = {} is not {exact}", double[i], d[i]);
             assert!(near(s[i].into(), 1e-5), "{name}f({}) = {} is not {exact}", double[i], s[i]);
         }
@@ -115,7 +121,12 @@ fn fast_functions_are_near() {
 }
 
 /// Each operation's four roundings: to nearest, down, up, to zero.
-fn check_roundings(found: [f64; 4], is_below: impl Fn(f64) -> bool, is_above: impl Fn(f64) -> bool, next_up: impl Fn(f64) -> f64) {
+fn check_roundings(
+    found: [f64; 4],
+    is_below: impl Fn(f64) -> bool,
+    is_above: impl Fn(f64) -> bool,
+    next_up: impl Fn(f64) -> f64,
+) {
     let [nearest, down, up, zero] = found;
     assert!(is_below(down), "{found:?}: rounded down, yet above");
     assert!(is_above(up), "{found:?}: rounded up, yet below");
@@ -167,7 +178,23 @@ fn rounding_modes_are_exact() {
 fn conversions_saturate_as_on_a_gpu() {
     let (device, mut rng) = (Device::compile("math.cu"), random());
     let mut a = floats(&mut rng, 100, -1e4, 1e4);
-    a.extend([f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 3e9, -3e9, 5e9, 1e19, 2e19, -1e19, 0.5, 1.5, 2.5, -0.5, -1.5, -0.0]);
+    a.extend([
+        f32::NAN,
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        3e9,
+        -3e9,
+        5e9,
+        1e19,
+        2e19,
+        -1e19,
+        0.5,
+        1.5,
+        2.5,
+        -0.5,
+        -1.5,
+        -0.0,
+    ]);
     let n = a.len();
     let (mut y, mut z) = (vec![0i32; 8 * n], vec![0i64; 4 * n]);
     device.launch("converted", 2u32, 64u32, Params::new().slice(&a).out(&mut y).out(&mut z).value(n as i32)).unwrap();
@@ -198,7 +225,8 @@ fn conversions_saturate_as_on_a_gpu() {
 fn bit_operations() {
     let (device, mut rng) = (Device::compile("math.cu"), random());
     let n = 200;
-    let [a, b] = [0, 1].map(|_| (0..n).map(|i| if i < 3 { [0, 1, u32::MAX][i] } else { rng.u32(..) }).collect::<Vec<_>>());
+    let [a, b] =
+        [0, 1].map(|_| (0..n).map(|i| if i < 3 { [0, 1, u32::MAX][i] } else { rng.u32(..) }).collect::<Vec<_>>());
     let mut y = vec![0u32; 18 * n];
     device.launch("bits", 4u32, 64u32, Params::new().slice(&a).slice(&b).out(&mut y).value(n as i32)).unwrap();
     let first = |x: u64| if x == 0 { 0 } else { x.trailing_zeros() + 1 };

@@ -123,7 +123,10 @@ fn named_barriers() {
 
 #[test]
 fn unknown_intrinsics_and_functions() {
-    refuses("__global__ void k(float *o) {\n  o[0] = erfinvf(o[1]);\n}", &["2: error: a call of `__nv_erfinvf`, which this file does not define,"]);
+    refuses(
+        "__global__ void k(float *o) {\n  o[0] = erfinvf(o[1]);\n}",
+        &["2: error: a call of `__nv_erfinvf`, which this file does not define,"],
+    );
     refuses(
         "__global__ void k(unsigned *o) {\n  o[0] = __nvvm_read_ptx_sreg_clusterid_x();\n}",
         &["2: error: the intrinsic `llvm.nvvm.read.ptx.sreg.clusterid.x`"],

@@ -74,7 +74,11 @@ fn saxpy_against_two_threads_of_clang() {
         device.launch("saxpy", (N / 256) as u32, 256u32, params).unwrap();
     });
     let ratio = |i: usize| kernel[i].as_secs_f64() / plain[i].as_secs_f64();
-    println!("saxpy over 64 MiB: clang, two threads {plain:?}; kernel {kernel:?}; ratio {:.2}, CPU {:.2}", ratio(0), ratio(1));
+    println!(
+        "saxpy over 64 MiB: clang, two threads {plain:?}; kernel {kernel:?}; ratio {:.2}, CPU {:.2}",
+        ratio(0),
+        ratio(1)
+    );
 }
 
 #[test]
@@ -101,6 +105,10 @@ fn barriers_and_shuffles() {
     });
     println!("tiled matrix product, n = 512: {time:?}");
     let device = Device::compile("warps.cu");
-    let time = best(|| device.launch("warp_sums", 1u32 << 12, 256u32, Params::new().slice(&input).out(&mut vec![0f32; 1 << 15])).unwrap());
+    let time = best(|| {
+        device
+            .launch("warp_sums", 1u32 << 12, 256u32, Params::new().slice(&input).out(&mut vec![0f32; 1 << 15]))
+            .unwrap()
+    });
     println!("warp sums over 1 Mi floats (5 shuffles a thread): {time:?}");
 }

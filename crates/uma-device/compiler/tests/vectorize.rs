@@ -17,7 +17,11 @@ fn optimized(source: &str) -> String {
 
 /// Stores of whole vectors of floats.
 fn vector_stores(ir: &str) -> usize {
-    ir.lines().filter(|line| line.contains("store <") || line.contains("llvm.masked.store") || line.contains("llvm.masked.scatter")).count()
+    ir.lines()
+        .filter(|line| {
+            line.contains("store <") || line.contains("llvm.masked.store") || line.contains("llvm.masked.scatter")
+        })
+        .count()
 }
 
 const SAXPY: &str = "extern \"C\" __global__ void k(float a, const float *x, float *y, int n) {
