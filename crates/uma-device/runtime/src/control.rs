@@ -17,6 +17,9 @@ pub const RING_WORDS: usize = 1 << 17;
 /// Bytes of kernels' `printf` output that can wait for the program.
 pub const TEXT_BYTES: usize = 1 << 20;
 
+/// Bytes of a kernel's name that a report of a fault has room for.
+pub const KERNEL_NAME_BYTES: usize = 256;
+
 /// How long a waiter spins before it sleeps. On a 2-core virtual machine a futex round trip costs 43 µs, a spinning one 0.4 µs; longer
 /// spinning would take a core from the kernels.
 pub const SPIN: Duration = Duration::from_micros(20);
@@ -42,8 +45,8 @@ pub struct Control {
     pub fault: AtomicU32,
     /// Address that a kernel could not touch.
     pub fault_address: AtomicU64,
-    /// 1 while a kernel runs: tells a fault of a kernel from one of the device process itself.
-    pub in_kernel: AtomicU32,
+    /// Name of the kernel that ran at the fault, ended by 0; empty: none ran.
+    pub fault_kernel: [AtomicU8; KERNEL_NAME_BYTES],
     /// Words taken from the ring.
     pub ring_head: Line<AtomicU64>,
     /// Words put into the ring.
@@ -149,10 +152,7 @@ pub fn spin_until(done: impl Fn() -> bool, other_core: &AtomicU32) -> bool {
 
 /// Sleeps while `word` is `expected`, at most `timeout`. May return early.
 pub fn futex_wait(word: &AtomicU32, expected: u32, timeout: Duration) {
-    let time = libc::timespec {
-        tv_sec: timeout.as_secs() as libc::time_t,
-        tv_nsec: timeout.subsec_nanos().into(),
-    };
+    let time = libc::timespec { tv_sec: timeout.as_secs() as libc::time_t, tv_nsec: timeout.subsec_nanos().into() };
     // SAFETY: `word` and `time` live for the whole call.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, expected, &time) };
 }

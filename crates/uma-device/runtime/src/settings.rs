@@ -79,13 +79,12 @@ impl Settings {
             "concurrent" => Some(Access::Concurrent),
             _ => None,
         })?;
-        let schedule = choose(&lookup, "UMA_DEVICE_SCHEDULE", "eager, lazy or random:SEED (a whole number)", |text| {
-            match text {
+        let schedule =
+            choose(&lookup, "UMA_DEVICE_SCHEDULE", "eager, lazy or random:SEED (a whole number)", |text| match text {
                 "" | "eager" => Some(Schedule::Eager),
                 "lazy" => Some(Schedule::Lazy),
                 _ => text.strip_prefix("random:")?.parse().ok().map(Schedule::Random),
-            }
-        })?;
+            })?;
         let link = choose(&lookup, "UMA_DEVICE_LINK", "uma or discrete", |text| match text {
             "" | "uma" => Some(Link::Uma),
             "discrete" => Some(Link::Discrete),

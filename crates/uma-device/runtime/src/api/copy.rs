@@ -262,8 +262,7 @@ unsafe fn run_3d(context: Context, request: *const Copy3D, stream: Option<usize>
         // Arrays can't be made on this device, so this is no array.
         return Err(CudaError::ErrorInvalidValue);
     }
-    let shape =
-        Shape { width: request.extent.width, height: request.extent.height, depth: request.extent.depth };
+    let shape = Shape { width: request.extent.width, height: request.extent.height, depth: request.extent.depth };
     let to = place_3d(&request.dst_ptr, &request.dst_pos, &shape)?;
     let from = place_3d(&request.src_ptr, &request.src_pos, &shape)?;
     run(context, &Request { to, from, shape, kind: request.kind, stream })

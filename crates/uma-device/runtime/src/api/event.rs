@@ -42,12 +42,7 @@ pub unsafe fn record(context: Context, event: *mut c_void, stream: *mut c_void) 
 }
 
 /// `cudaEventRecordWithFlags`
-pub unsafe fn record_with_flags(
-    context: Context,
-    event: *mut c_void,
-    stream: *mut c_void,
-    flags: c_uint,
-) -> Result {
+pub unsafe fn record_with_flags(context: Context, event: *mut c_void, stream: *mut c_void, flags: c_uint) -> Result {
     if flags & !1 != 0 {
         return Err(CudaError::ErrorInvalidValue);
     }

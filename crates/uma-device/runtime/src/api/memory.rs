@@ -163,12 +163,7 @@ pub unsafe fn malloc_3d(context: Context, target: *mut PitchedPtr, extent: Exten
 }
 
 /// `cudaMallocAsync`: the memory can be used from now on, which is earlier than promised.
-pub unsafe fn malloc_async(
-    context: Context,
-    target: *mut *mut c_void,
-    bytes: usize,
-    stream: *mut c_void,
-) -> Result {
+pub unsafe fn malloc_async(context: Context, target: *mut *mut c_void, bytes: usize, stream: *mut c_void) -> Result {
     engine()?.lock().stream(stream as usize, context.per_thread)?;
     // SAFETY: see the module.
     unsafe { allocate_into(target, bytes, Memory::Device, Origin::Device) }

@@ -26,12 +26,7 @@ pub unsafe fn create_with_flags(context: Context, target: *mut *mut c_void, flag
 }
 
 /// `cudaStreamCreateWithPriority`: a priority out of range becomes the nearest in range.
-pub unsafe fn create_with_priority(
-    _: Context,
-    target: *mut *mut c_void,
-    flags: c_uint,
-    priority: c_int,
-) -> Result {
+pub unsafe fn create_with_priority(_: Context, target: *mut *mut c_void, flags: c_uint, priority: c_int) -> Result {
     if target.is_null() || flags & !NONBLOCKING != 0 {
         return Err(CudaError::ErrorInvalidValue);
     }

@@ -4,8 +4,8 @@ use super::kernels::Kernels;
 use super::startup::{FIRST_FD, StartOptions};
 use super::{end, faults};
 use crate::command::{Command, Packet};
-use crate::copies;
 use crate::control::{Control, SharedControl, TEXT_BYTES, futex_wait, futex_wake, spin_until, this_core};
+use crate::copies;
 use crate::error::CudaError;
 use crate::layout::{REGION_BYTES, Region, STREAMS};
 use crate::mapping::{Mapping, Place, Protection};
@@ -81,7 +81,7 @@ impl Device {
         let mut words = Vec::new();
         loop {
             // What may run after a record runs before the next record is looked at, so that the schedule depends on the records alone.
-            while let Some((slot, sequence, command)) = self.scheduler.next() {
+            while let Some((slot, sequence, command)) = self.scheduler.take_next() {
                 self.execute(slot, sequence, command);
                 if self.options.schedule == Schedule::Eager && ring::has_record(self.control) {
                     break;
@@ -172,10 +172,8 @@ impl Device {
                 if discrete && launch.migrate > 0 {
                     copies::throttle(start, launch.migrate as usize);
                 }
-                self.control.in_kernel.store(1, Ordering::Relaxed);
                 // SAFETY: the library packed the parameters by the kernel's own metadata.
                 let result = unsafe { self.kernels.launch(&launch) };
-                self.control.in_kernel.store(0, Ordering::Relaxed);
                 self.pass_text_on();
                 if let Err(error) = result {
                     faults::end(self.control, error, 0);

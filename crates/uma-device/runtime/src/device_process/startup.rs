@@ -31,7 +31,10 @@ impl StartOptions {
             Link::Discrete => "discrete",
         };
         // None of these texts holds a NUL, so none is left out.
-        [self.host_pid.to_string(), schedule, link.to_owned()].into_iter().filter_map(|s| CString::new(s).ok()).collect()
+        [self.host_pid.to_string(), schedule, link.to_owned()]
+            .into_iter()
+            .filter_map(|s| CString::new(s).ok())
+            .collect()
     }
 
     /// From command-line arguments; `None` when they are not ours.

@@ -216,7 +216,8 @@ impl Arena {
 
     /// Bytes of managed memory that work on the device may use.
     pub fn managed_bytes(&self) -> usize {
-        let managed = self.live.values().filter(|a| a.memory == Memory::Managed && !matches!(a.attach, Attach::Host(_)));
+        let managed =
+            self.live.values().filter(|a| a.memory == Memory::Managed && !matches!(a.attach, Attach::Host(_)));
         managed.map(|a| a.reserved).sum()
     }
 
