@@ -16,9 +16,9 @@ pub(crate) fn compile(request: &Request, tools: &Toolchain, input: &str) -> Resu
         "-Wno-unknown-cuda-version",
         // Calls of mathematical functions stay calls, for the device library of the CPU.
         "-nocudalib",
-        // With that option clang's driver does not say which CUDA it is, and `<<<…>>>` would mean the launch of CUDA 9.
+        // (What clang would have said itself with the library.)
         "-Xclang",
-        "-target-sdk-version=12.9",
+        &format!("-target-sdk-version={}", tools.cuda_version()),
         // Messages name the line.
         "-gline-tables-only",
         "-emit-llvm",

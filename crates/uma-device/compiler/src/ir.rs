@@ -1,6 +1,6 @@
 //! LLVM IR as the rest of the compiler sees it: small copyable handles over LLVM's C API. All `unsafe` of the compiler is here.
 //!
-//! There is one LLVM context in the process; it is never freed, so types, constants and metadata are always valid. A [`Value`] or
+//! There is one LLVM context a thread; it is never freed, so types, constants and metadata are always valid. A [`Value`] or
 //! [`Block`] is valid until it is erased ([`Value::erase`], [`Value::delete_function`], [`Value::delete_global`]) or its module is
 //! dropped; the passes keep no handle beyond that. "Live handle" in the SAFETY comments below means this rule.
 
@@ -9,7 +9,6 @@ use llvm_sys::prelude::*;
 use llvm_sys::{LLVMLinkage, LLVMValueKind};
 use std::ffi::{CStr, CString, c_char, c_uint};
 use std::path::Path;
-use std::sync::OnceLock;
 
 pub(crate) use llvm_sys::{LLVMIntPredicate as Predicate, LLVMOpcode as Opcode, LLVMTypeKind as TypeKind};
 
@@ -47,16 +46,13 @@ impl At {
     }
 }
 
-/// The context, which lives as long as the process.
+/// The context of this thread, never freed. (Handles are no `Send`, so contexts of two threads never meet.)
 fn context() -> LLVMContextRef {
-    struct Shared(LLVMContextRef);
-    // SAFETY: the compiler uses LLVM from one thread at a time: its entry points take `&mut Llvm`, and tests run it as a program.
-    unsafe impl Send for Shared {}
-    // SAFETY: as above.
-    unsafe impl Sync for Shared {}
-    static CONTEXT: OnceLock<Shared> = OnceLock::new();
-    // SAFETY: creating a context has no precondition.
-    CONTEXT.get_or_init(|| Shared(unsafe { LLVMContextCreate() })).0
+    thread_local! {
+        // SAFETY: creating a context has no precondition.
+        static CONTEXT: LLVMContextRef = unsafe { LLVMContextCreate() };
+    }
+    CONTEXT.with(|context| *context)
 }
 
 /// A string that LLVM allocated.

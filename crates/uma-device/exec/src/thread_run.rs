@@ -7,8 +7,8 @@
 use crate::fault::{KernelFault, Place};
 use crate::launch::{Chunk, Scratch};
 use crate::services::{Lane, Request, WarpRequest};
+use crate::stack::ThreadStack;
 use crate::warp::{self, LaneState};
-use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 use uma_abi::{ThreadContext, WARP_SIZE};
 
@@ -17,7 +17,7 @@ struct Thread {
     context: ThreadContext,
     lane: Lane,
     /// `None`: the thread has exited.
-    coroutine: Option<Coroutine<(), (), (), DefaultStack>>,
+    coroutine: Option<Coroutine<(), (), (), ThreadStack>>,
 }
 
 /// # Safety
