@@ -120,7 +120,8 @@ pub fn copy_rule(asynchronous: bool, from: Side, to: Side) -> Option<&'static Co
     COPIES.iter().find(|rule| rule.asynchronous == asynchronous && rule.from == from && rule.to == to)
 }
 
-/// Whether a synchronous copy is complete at return although its row says less, because the host sees its target or names no direction.
+/// Whether a synchronous copy is complete at return although its row says less, because the host sees its target, or the
+/// call names no direction for managed memory.
 pub fn completes_for_host(kind: CopyKind, method: Method, from: Memory, to: Memory) -> bool {
     match method {
         Method::WaitThenStage => to != Memory::Device,
