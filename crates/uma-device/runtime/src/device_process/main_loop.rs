@@ -58,7 +58,7 @@ fn leave_the_programs_family() -> io::Result<()> {
         // SAFETY: _exit has no preconditions.
         _ => unsafe { libc::_exit(0) },
     }
-    // SAFETY: setsid, prctl and chdir have no memory preconditions; a failure leaves things as they are, which works too.
+    // SAFETY: setsid and chdir have no memory preconditions; a failure leaves things as they are, which works too.
     unsafe {
         libc::setsid();
         libc::chdir(c"/".as_ptr());
