@@ -68,7 +68,7 @@ pub fn frame(host: HostKind, host_first: bool, steps: &[Step], free_at_end: bool
             }
         }
     }
-    Sample { host, steps: all, region: None, unknown_stream: None }
+    Sample { host, steps: all, region: None, blurred_streams: Vec::new() }
 }
 
 /// Every sequence of `length` steps of the alphabet, as indices.
@@ -102,24 +102,38 @@ impl Random {
         usize::try_from(self.0 % limit as u64).unwrap_or(0)
     }
 
-    /// A random sample of up to `length` steps on all streams, perhaps with a loop or branch, an unknown stream, late allocations.
+    /// A random sample of up to `length` steps and the two allocations, perhaps with a loop or branch, streams that the prover cannot tell
+    /// apart, late allocations, frees anywhere. Each sample draws from a handful of kinds of steps only, so that steps that have to do
+    /// with each other meet.
     pub fn sample(&mut self, length: usize) -> Sample {
         let streams: &[usize] = [&[0][..], &[0, 1], &[0, 1, 2], &[0, 1, 3], &[1, 3], &[3]][self.below(6)];
-        let alphabet = alphabet(streams);
-        let count = 2 + self.below(length - 1);
-        let mut steps: Vec<Step> = (0..count).map(|_| alphabet[self.below(alphabet.len())].clone()).collect();
-        // A pair needs a linking copy; most random sequences have none.
+        let every_kind = alphabet(streams);
+        let mut kinds: Vec<Step> =
+            (0..4 + self.below(6)).map(|_| every_kind[self.below(every_kind.len())].clone()).collect();
         let stream = streams[self.below(streams.len())];
-        let at = self.below(steps.len() + 1);
         let (dst, src) = if self.below(2) == 0 { (D, H) } else { (H, D) };
-        steps.insert(at, Step::Copy { dst, src, bytes: ALL, stream, sync: self.below(3) > 0 });
+        let link = Step::Copy { dst, src, bytes: ALL, stream, sync: self.below(3) > 0 };
+        kinds.push(link.clone());
+        if self.below(3) == 0 {
+            let stream = streams[self.below(streams.len())];
+            kinds.extend([Step::Record(stream), Step::WaitEvent, Step::StreamWait(streams[self.below(streams.len())])]);
+        }
+        if self.below(3) == 0 {
+            kinds.extend([Step::Free(H), Step::Free(D)]);
+        }
+        let count = 2 + self.below(length - 1);
+        let mut steps: Vec<Step> = (0..count).map(|_| kinds[self.below(kinds.len())].clone()).collect();
+        // A pair needs a linking copy.
+        steps.insert(self.below(steps.len() + 1), link);
         let host = [HostKind::Malloc, HostKind::Malloc, HostKind::Calloc, HostKind::Pinned][self.below(4)];
         let mut sample = frame(host, self.below(2) == 0, &steps, self.below(4) > 0);
-        if self.below(4) == 0 {
-            // The second allocation comes later.
-            let second = sample.steps.remove(1);
-            let at = 1 + self.below(sample.steps.len().min(4));
-            sample.steps.insert(at, second);
+        for first in [1, 0] {
+            if self.below(4) == 0 {
+                // An allocation comes later.
+                let moved = sample.steps.remove(first);
+                let at = first + self.below(sample.steps.len().min(4));
+                sample.steps.insert(at, moved);
+            }
         }
         if self.below(2) == 0 {
             let first = self.below(sample.steps.len());
@@ -128,7 +142,8 @@ impl Random {
             sample.region = Some((first, last.min(first + 8), kind));
         }
         if self.below(6) == 0 {
-            sample.unknown_stream = Some(streams[self.below(streams.len())]);
+            sample.blurred_streams = streams.to_vec();
+            sample.blurred_streams.truncate(1 + self.below(2));
         }
         sample
     }

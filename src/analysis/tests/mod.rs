@@ -1,3 +1,4 @@
 //! The prover on whole programs: what must be accepted, and how; what must not be.
 
+mod declines;
 mod examples;
