@@ -2,3 +2,4 @@
 
 mod declines;
 mod examples;
+mod traps;
