@@ -81,6 +81,14 @@ impl<'a> Rewritten<'a> {
         self.roles[node.index()]
     }
 
+    /// The first merge that the copy touches; where two do, the wait behind it belongs to that one's plan.
+    pub(super) fn owner(&self, node: NodeId) -> Option<&Merge> {
+        let Event::Copy(copy) = &self.program.node(node).event else { return None };
+        let touches =
+            |merge: &&Merge| [&copy.dst, &copy.src].iter().any(|side| side.object.is_some_and(|o| merge.has(o)));
+        self.merges.iter().find(touches)
+    }
+
     fn released_at(&self, node: NodeId) -> Option<&Merge> {
         self.merges.iter().find(|merge| merge.releases.contains(&node))
     }
