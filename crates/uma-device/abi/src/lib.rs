@@ -7,6 +7,8 @@
 //! ([`GlobalInfo::pointer_symbol`]) that the loader sets to memory of the device arena, so that a symbol's address is an ordinary device
 //! pointer on both sides. Its first bytes come from [`GlobalInfo::init_symbol`].
 
+mod params;
+
 use serde::{Deserialize, Serialize};
 
 /// First bytes of an image.
@@ -46,7 +48,7 @@ pub struct KernelInfo {
     pub symbol: String,
     /// Size and alignment of each parameter in bytes, in order.
     pub params: Vec<ParamInfo>,
-    /// Bytes of static shared memory.
+    /// Bytes of static shared memory, rounded up to the alignment that the dynamic part needs.
     pub static_shared: u32,
     /// How the threads of a block are run.
     pub mode: ThreadMode,
@@ -103,8 +105,10 @@ pub struct ThreadContext {
     pub block_idx: [u32; 3],
     /// threadIdx; not used in [`ThreadMode::Block`].
     pub thread_idx: [u32; 3],
-    /// Shared memory of the block: static first, dynamic after it.
+    /// Shared memory of the block: [`KernelInfo::static_shared`] bytes of static variables, then the dynamic part.
     pub shared: *mut u8,
+    /// Where the dynamic part starts.
+    pub dynamic: *mut u8,
     /// Bytes of dynamic shared memory.
     pub dynamic_shared: u32,
     /// Linear thread index in the block; not used in [`ThreadMode::Block`].
@@ -128,8 +132,8 @@ pub struct Services {
     pub ballot: unsafe extern "C" fn(context: *mut ThreadContext, mask: u32, predicate: u32) -> u32,
     /// `__syncwarp`
     pub sync_warp: unsafe extern "C" fn(context: *mut ThreadContext, mask: u32),
-    /// `__activemask`
-    pub active_mask: unsafe extern "C" fn(context: *mut ThreadContext) -> u32,
+    /// `__activemask`: the lanes that wait here with the same `site`, a number that the compiler gives to each call in the source.
+    pub active_mask: unsafe extern "C" fn(context: *mut ThreadContext, site: u32) -> u32,
     /// Device `vprintf`: format and the argument buffer that the device front end packs; the number of arguments or -1.
     pub vprintf: unsafe extern "C" fn(context: *mut ThreadContext, format: *const u8, arguments: *const u8) -> i32,
     /// `__assertfail` and `__trap`: does not return. `message` may be null.
