@@ -49,6 +49,10 @@ fn every_short_program_that_is_accepted_behaves_as_before() {
     let mut counts = Counts::default();
     for host in [HostKind::Malloc, HostKind::Calloc, HostKind::Pinned] {
         for streams in [&[0][..], &[0, 1], &[3]] {
+            // Two streams with every kind of host buffer would take most of the suite's time here.
+            if host != HostKind::Malloc && streams.len() > 1 && effort() == 1 {
+                continue;
+            }
             let alphabet = alphabet(streams);
             let length = if effort() > 1 && streams.len() == 1 { 4 } else { 3 };
             for sequence in sequences(alphabet.len(), length) {

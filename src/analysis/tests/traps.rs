@@ -274,6 +274,18 @@ fn an_asynchronous_linking_copy_never_makes_the_host_wait() {
 }
 
 #[test]
+fn an_asynchronous_download_to_pageable_memory_leaves_the_wait_that_it_is_in_practice() {
+    let mut b = Build::main();
+    let stream = b.stream(Stream::NonBlocking);
+    let h = b.malloc("h");
+    let d = b.cuda_malloc("d");
+    b.launch_on(stream, "kernel", &[writes(d)]);
+    let down = b.copy(plain(h, d, stream));
+    b.host(&[reads(h)]);
+    assert_eq!(b.plan().copies(), [(down, SyncAction::Wait(WaitScope::Stream(stream)))]);
+}
+
+#[test]
 fn without_the_final_wait_the_asynchronous_download_does_not_order_the_host() {
     let mut b = Build::main();
     let stream = b.stream(Stream::NonBlocking);
