@@ -56,6 +56,46 @@ pub fn alphabet(streams: &[usize]) -> Vec<Step> {
     steps
 }
 
+/// Work on two streams and an event.
+fn events(one: usize, two: usize) -> Vec<Step> {
+    vec![
+        Step::Launch(one, vec![touch(D, false, ALL, false)]),
+        Step::Launch(two, vec![touch(D, true, ALL, false)]),
+        Step::Record(one),
+        Step::StreamWait(two),
+        Step::WaitEvent,
+        Step::WaitEvent,
+        Step::Host(vec![touch(H, true, ALL, false)]),
+    ]
+}
+
+/// Work on other buffers and other streams than those of the pair, ordered by the pair's copies alone.
+fn barriers() -> Vec<Step> {
+    let copy = |dst, src, stream, sync| Step::Copy { dst, src, bytes: ALL, stream, sync };
+    vec![
+        Step::Launch(1, vec![touch(E, true, ALL, false)]),
+        Step::Launch(2, vec![touch(E, false, ALL, false), touch(E, true, ALL, false)]),
+        Step::Launch(3, vec![touch(E, false, ALL, false)]),
+        copy(H, D, 0, true),
+        copy(D, H, 0, true),
+        copy(D, H, 1, false),
+        copy(G, E, 3, true),
+    ]
+}
+
+/// Frees among uses.
+fn lives(stream: usize) -> Vec<Step> {
+    vec![
+        Step::Free(H),
+        Step::Free(D),
+        Step::Host(vec![touch(H, false, ALL, false)]),
+        Step::Host(vec![touch(H, true, ALL, false)]),
+        Step::Launch(stream, vec![touch(D, false, ALL, false)]),
+        Step::Launch(stream, vec![touch(D, true, ALL, false)]),
+        Step::Copy { dst: H, src: D, bytes: ALL, stream, sync: true },
+    ]
+}
+
 /// `steps` between the allocations and the frees of what is not freed yet.
 #[must_use]
 pub fn frame(host: HostKind, host_first: bool, steps: &[Step], free_at_end: bool) -> Sample {
@@ -108,8 +148,12 @@ impl Random {
     pub fn sample(&mut self, length: usize) -> Sample {
         let streams: &[usize] = [&[0][..], &[0, 1], &[0, 1, 2], &[0, 1, 3], &[1, 3], &[3]][self.below(6)];
         let every_kind = alphabet(streams);
-        let mut kinds: Vec<Step> =
-            (0..4 + self.below(6)).map(|_| every_kind[self.below(every_kind.len())].clone()).collect();
+        let mut kinds: Vec<Step> = match self.below(8) {
+            0 => events(streams[self.below(streams.len())], streams[self.below(streams.len())]),
+            1 => barriers(),
+            2 => lives(streams[0]),
+            _ => (0..4 + self.below(6)).map(|_| every_kind[self.below(every_kind.len())].clone()).collect(),
+        };
         let stream = streams[self.below(streams.len())];
         let (dst, src) = if self.below(2) == 0 { (D, H) } else { (H, D) };
         let link = Step::Copy { dst, src, bytes: ALL, stream, sync: self.below(3) > 0 };

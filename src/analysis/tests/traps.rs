@@ -217,6 +217,92 @@ fn an_event_recorded_before_the_loop_does_not_cover_work_of_the_loop() {
 }
 
 #[test]
+fn an_event_recorded_on_one_branch_only_covers_nothing_behind_the_join() {
+    for (always, expected) in [(true, NONE.as_slice()), (false, &["S2-kernel-pending"])] {
+        let mut b = Build::main();
+        let stream = b.stream(Stream::NonBlocking);
+        let event = b.cuda_event();
+        let h = b.malloc("h");
+        let d = b.cuda_malloc("d");
+        b.upload(d, h);
+        b.launch_on(stream, "kernel", &[reads(d)]);
+        if always {
+            b.record(event, stream);
+        } else {
+            b.perhaps(|b| {
+                b.record(event, stream);
+            });
+        }
+        b.wait(WaitScope::Event(event));
+        b.host(&[writes(h)]);
+        assert_eq!(b.codes_with(&concurrent()), expected);
+    }
+}
+
+#[test]
+fn last_rounds_record_does_not_cover_this_rounds_work() {
+    let mut b = Build::main();
+    let stream = b.stream(Stream::NonBlocking);
+    let event = b.cuda_event();
+    let h = b.malloc("h");
+    let d = b.cuda_malloc("d");
+    b.upload(d, h);
+    b.repeat(|b| {
+        b.launch_on(stream, "kernel", &[reads(d)]);
+        b.wait(WaitScope::Event(event));
+        b.host(&[reads(h)]);
+        b.record(event, stream);
+    });
+    b.host(&[reads(h)]);
+    b.wait(WaitScope::Event(event));
+    b.host(&[overwrites(h)]);
+    assert_eq!(b.codes_with(&concurrent()), NONE, "the last record covers the last launch");
+
+    let mut b = Build::main();
+    let stream = b.stream(Stream::NonBlocking);
+    let event = b.cuda_event();
+    let h = b.malloc("h");
+    let d = b.cuda_malloc("d");
+    b.upload(d, h);
+    b.repeat(|b| {
+        b.launch_on(stream, "kernel", &[overwrites(d)]);
+        b.wait(WaitScope::Event(event));
+        b.host(&[overwrites(h)]);
+        b.record(event, stream);
+    });
+    b.wait(WaitScope::Device);
+    b.download(h, d);
+    assert!(b.codes_with(&concurrent()).contains(&"S2-kernel-pending"));
+}
+
+#[test]
+fn a_copy_waited_for_what_its_stream_waited_for() {
+    let mut b = Build::main();
+    let (one, two) = (b.stream(Stream::NonBlocking), b.stream(Stream::NonBlocking));
+    let event = b.cuda_event();
+    let elsewhere = other(&mut b);
+    let h = b.malloc("h");
+    let d = b.cuda_malloc("d");
+    b.launch_on(one, "kernel", &[writes(elsewhere)]);
+    b.record(event, one);
+    b.stream_wait(two, event);
+    let down = b.copy(Copy { waits_before: true, waits_after: true, ..plain(h, d, two) });
+    assert_eq!(b.plan().copies(), [(down, SyncAction::Wait(WaitScope::Stream(two)))]);
+}
+
+#[test]
+fn a_copy_on_a_stream_that_is_not_known_leaves_a_wait_for_all() {
+    let mut b = Build::main();
+    let (known, unknown) = (b.stream(Stream::NonBlocking), b.stream(Stream::Unknown));
+    let elsewhere = other(&mut b);
+    let h = b.malloc("h");
+    let d = b.cuda_malloc("d");
+    b.launch_on(known, "kernel", &[writes(elsewhere)]);
+    let down = b.copy(Copy { waits_before: true, waits_after: true, ..plain(h, d, unknown) });
+    assert_eq!(b.plan().copies(), [(down, SyncAction::Wait(WaitScope::Device))]);
+}
+
+#[test]
 fn stream_waits_order_kernels_of_other_streams_with_copies_that_stay() {
     for (ordered, expected) in [(true, [].as_slice()), (false, &["S2-unordered-streams"])] {
         let mut b = Build::main();
