@@ -370,3 +370,59 @@ fn unoptimised_device_code_is_unknown_not_wrong() {
     let table = with_module(ir, |module| derive::effects_of_device_module(module));
     assert_eq!(short(&table.kernels["k"]), "rwc +");
 }
+
+/// A host module with the given stubs of kernel `@k`, each registered, and one wrapper a container.
+fn host_ir(stubs: &[&str], containers: &[Vec<u8>]) -> String {
+    let mut ir = String::from(
+        "@name = private constant [2 x i8] c\"k\\00\"
+         declare i32 @__cudaRegisterFunction(ptr, ptr, ptr, ptr, i32, ptr, ptr, ptr, ptr, ptr)\n",
+    );
+    let mut calls = String::new();
+    for stub in stubs {
+        ir += &format!("define internal void @{stub}(ptr %p) {{\n ret void\n}}\n");
+        calls += &format!(
+            " call i32 @__cudaRegisterFunction(ptr null, ptr @{stub}, ptr @name, ptr @name, i32 -1, ptr null, ptr null, ptr null, \
+             ptr null, ptr null)\n"
+        );
+    }
+    for (at, bytes) in containers.iter().enumerate() {
+        let text: String = bytes.iter().map(|byte| format!("\\{byte:02x}")).collect();
+        ir += &format!(
+            "@data{at} = private constant [{} x i8] c\"{text}\"
+             @__cuda_fatbin_wrapper.{at} = internal constant {{ i32, i32, ptr, ptr }} {{ i32 1180844977, i32 1, ptr @data{at}, ptr \
+             null }}, section \".nvFatBinSegment\"\n",
+            bytes.len()
+        );
+    }
+    ir + &format!("define internal void @__cuda_register_globals() {{\n{calls} ret void\n}}\n")
+}
+
+/// A bare ELF with a record that says that `@k` reads (or writes) its parameter.
+fn container(writes: bool) -> Vec<u8> {
+    use echo_sr::effects::{EffectTable, KernelEffects, ParamEffect, record};
+    let effect = ParamEffect { reads: !writes, writes, ..ParamEffect::NOTHING };
+    let kernel = KernelEffects { params: vec![Some(effect)], touches_other_memory: false };
+    let mut bytes = b"\x7fELF".to_vec();
+    bytes.extend(record::encode(&EffectTable { kernels: [("k".to_owned(), kernel)].into() }));
+    bytes
+}
+
+#[test]
+fn units_that_were_linked_together_are_joined_and_namesakes_left_out() {
+    use echo_sr::effects::host::{effects_of_module, effects_or_reason, kernels_of_module};
+    let effect = |ir: &str| with_module(ir, |module| effects_of_module(module).kernels.get("k").map(short));
+    assert_eq!(effect(&host_ir(&["stub"], &[container(false)])).as_deref(), Some("r"));
+    // One stub, two units: copies of one template.
+    assert_eq!(effect(&host_ir(&["stub"], &[container(false), container(true)])).as_deref(), Some("rw"));
+    // Two stubs: two kernels that share a name.
+    let namesakes = host_ir(&["stub", "stub.1"], &[container(false), container(false)]);
+    assert_eq!(effect(&namesakes), None);
+    with_module(&namesakes, |module| {
+        let expected = [("stub".to_owned(), "k".to_owned()), ("stub.1".to_owned(), "k".to_owned())];
+        assert_eq!(kernels_of_module(module), expected.into());
+    });
+    // One unit without a record.
+    let without = host_ir(&["stub"], &[container(false), b"\x7fELF".to_vec()]);
+    assert_eq!(effect(&without), None);
+    with_module(&without, |module| assert!(effects_or_reason(module).is_err()));
+}

@@ -71,6 +71,8 @@ fn what_is_kept_apart_stays_apart() {
         (format!("define i32 @wrapper(ptr %p, i64 %n) noinline optnone {body}"), "optnone"),
         (format!("define weak i32 @wrapper(ptr %p, i64 %n) {body}"), "replaceable"),
         (format!("define i32 @wrapper(ptr %p, i64 %n, ...) {body}"), "variadic"),
+        (format!("define i32 @wrapper(ptr %p, i64 %n) \"target-features\"=\"+avx512f\" {body}"), "another target"),
+        (format!("define i32 @wrapper(ptr %p, i64 %n) sanitize_address {body}"), "another sanitizer"),
         ("define i32 @wrapper(ptr %p, i64 %n) {\n call void @other()\n ret i32 0\n}".to_owned(), "no CUDA call"),
         (
             "define i32 @wrapper(ptr %p, i64 %n) {

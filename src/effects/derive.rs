@@ -1,7 +1,7 @@
 //! Device half: what each kernel does with the memory behind its parameters, from the kernel's final IR.
 //!
 //! # How
-//! Every pointer-valued instruction gets an [`Origin`]: the parameters that it may come from, and whether it may come from elsewhere
+//! Every pointer-valued instruction gets an origin: the parameters that it may come from, and whether it may come from elsewhere
 //! (forward data flow to a fixpoint over GEPs, casts, phis, selects). Then each instruction that uses a pointer adds to the effect of the
 //! parameters in its origin. The fixpoint ignores order and branches: the claims are about all of a launch.
 //!

@@ -1,6 +1,6 @@
 //! The host half's view of the kernels: which launch stub stands for which kernel, and what the embedded device code says of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use super::EffectTable;
 use super::fatbin::{self, FatbinError};
@@ -45,7 +45,8 @@ pub fn effects_of_module(module: Module<'_>) -> EffectTable {
 ///
 /// # Errors
 /// Some device code of the module carries no record that can be believed. A module may hold several (link-time optimisation); a kernel
-/// of one may be a copy of another's (a template), so one without a record makes all unknown.
+/// of one may be a copy of another's (a template), so one without a record makes all unknown. Kernels of several units that only share
+/// their name (`static`) have a stub each, and are left out.
 pub fn effects_or_reason(module: Module<'_>) -> Result<EffectTable, FatbinError> {
     let mut tables = Vec::new();
     for global in module.globals() {
@@ -57,7 +58,14 @@ pub fn effects_or_reason(module: Module<'_>) -> Result<EffectTable, FatbinError>
             tables.push(effects_of_global(global)?);
         }
     }
-    tables.into_iter().reduce(fatbin::union).ok_or(FatbinError::NoImage)
+    let mut table = tables.into_iter().reduce(fatbin::union).ok_or(FatbinError::NoImage)?;
+    let mut seen = HashSet::new();
+    for kernel in kernels_of_module(module).values() {
+        if !seen.insert(kernel) {
+            table.kernels.remove(kernel);
+        }
+    }
+    Ok(table)
 }
 
 fn effects_of_global(data: Value<'_>) -> Result<EffectTable, FatbinError> {

@@ -14,7 +14,7 @@ use inkwell::llvm_sys::core::*;
 use inkwell::llvm_sys::debuginfo::*;
 use inkwell::llvm_sys::prelude::*;
 use inkwell::llvm_sys::target::*;
-use inkwell::llvm_sys::{LLVMAttributeFunctionIndex, LLVMTypeKind};
+use inkwell::llvm_sys::{LLVMAtomicOrdering, LLVMAttributeFunctionIndex, LLVMIntPredicate, LLVMTypeKind};
 
 pub use inkwell::llvm_sys::LLVMOpcode as Opcode;
 
@@ -191,8 +191,8 @@ impl<'m> Type<'m> {
     #[must_use]
     pub fn element(self) -> Option<Self> {
         match self.kind() {
-            // SAFETY: asked only of arrays and vectors.
             LLVMTypeKind::LLVMArrayTypeKind | LLVMTypeKind::LLVMVectorTypeKind => {
+                // SAFETY: asked only of arrays and vectors.
                 Some(Self::wrap(unsafe { LLVMGetElementType(self.raw) }))
             }
             _ => None,
@@ -448,7 +448,8 @@ impl<'m> Value<'m> {
         unsafe {
             match self.opcode() {
                 Some(Opcode::LLVMLoad | Opcode::LLVMStore) if self.is_instruction() => {
-                    LLVMGetVolatile(self.raw) != 0 || LLVMIsAtomic(self.raw) != 0
+                    LLVMGetVolatile(self.raw) != 0
+                        || LLVMGetOrdering(self.raw) != LLVMAtomicOrdering::LLVMAtomicOrderingNotAtomic
                 }
                 Some(Opcode::LLVMAtomicRMW | Opcode::LLVMAtomicCmpXchg) => true,
                 _ => false,
@@ -511,6 +512,34 @@ impl<'m> Value<'m> {
     pub fn is_disjoint_or(self) -> bool {
         // SAFETY: asked only of `or` instructions.
         self.is_instruction() && self.opcode() == Some(Opcode::LLVMOr) && unsafe { LLVMGetIsDisjoint(self.raw) != 0 }
+    }
+
+    /// The condition of a conditional branch; its first successor is where control goes if it is true.
+    #[must_use]
+    pub fn branch_condition(self) -> Option<Self> {
+        // SAFETY: asked only of branches, and for the condition of conditional ones.
+        unsafe {
+            (self.is_instruction() && self.opcode() == Some(Opcode::LLVMBr) && LLVMIsConditional(self.raw) != 0)
+                .then(|| LLVMGetCondition(self.raw))
+        }
+        .and_then(Self::wrap)
+    }
+
+    /// How an integer or pointer comparison compares.
+    #[must_use]
+    pub fn integer_predicate(self) -> Option<LLVMIntPredicate> {
+        // SAFETY: asked only of icmp instructions.
+        (self.is_instruction() && self.opcode() == Some(Opcode::LLVMICmp))
+            .then(|| unsafe { LLVMGetICmpPredicate(self.raw) })
+    }
+
+    /// Does an extractvalue take the first field?
+    #[must_use]
+    pub fn extracts_first(self) -> bool {
+        // SAFETY: asked only of extractvalue instructions, which have at least one index.
+        self.is_instruction()
+            && self.opcode() == Some(Opcode::LLVMExtractValue)
+            && unsafe { LLVMGetNumIndices(self.raw) == 1 && *LLVMGetIndices(self.raw) == 0 }
     }
 
     /// Incoming values of a phi, with their blocks.
@@ -753,10 +782,11 @@ impl<'m> Value<'m> {
         places
     }
 
-    /// Variables that debug records next to an instruction bind: the value (or address) and the variable's name.
+    /// Variables that debug records next to an instruction bind: the value (or address), the variable's name, and how many calls deep the
+    /// variable's function is inlined.
     #[cfg(feature = "llvm22")]
     #[must_use]
-    pub fn debug_variables(self) -> Vec<(Self, String)> {
+    pub fn debug_variables(self) -> Vec<(Self, String, usize)> {
         let mut variables = Vec::new();
         if !self.is_instruction() {
             return variables;
@@ -781,7 +811,13 @@ impl<'m> Value<'m> {
                     {
                         let mut length = 0;
                         let start = LLVMGetMDString(*name, &raw mut length);
-                        variables.push((value, text(start, length as usize)));
+                        let mut depth = 0;
+                        let mut place = LLVMDILocationGetInlinedAt(LLVMDbgRecordGetDebugLoc(record));
+                        while !place.is_null() {
+                            depth += 1;
+                            place = LLVMDILocationGetInlinedAt(place);
+                        }
+                        variables.push((value, text(start, length as usize), depth));
                     }
                 }
                 record = LLVMGetNextDbgRecord(record);
@@ -793,7 +829,7 @@ impl<'m> Value<'m> {
     /// As with newer LLVMs; LLVM 19's C API cannot read debug records.
     #[cfg(not(feature = "llvm22"))]
     #[must_use]
-    pub fn debug_variables(self) -> Vec<(Self, String)> {
+    pub fn debug_variables(self) -> Vec<(Self, String, usize)> {
         Vec::new()
     }
 }

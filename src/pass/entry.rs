@@ -59,7 +59,7 @@ unsafe extern "C" {
 }
 
 /// The plugin's entry. In C++ it returns a `PassPluginLibraryInfo` by value, whose fields depend on the LLVM version, so Rust must not
-/// mirror it: the caller's hidden result pointer is handed on to [`fill_info`], which has C++ fill it.
+/// mirror it: the caller's hidden result pointer is handed on to `fill_info`, which has C++ fill it.
 ///
 /// # Safety
 /// To be called by LLVM's plugin loader alone.

@@ -15,6 +15,7 @@ unsafe extern "C" {
     fn echo_sr_shim_call_memory(call: LLVMValueRef) -> u32;
     fn echo_sr_shim_call_argument(call: LLVMValueRef, index: u32) -> u32;
     fn echo_sr_shim_byval_size(function: LLVMValueRef, index: u32) -> u64;
+    fn echo_sr_shim_may_inline(caller: LLVMValueRef, callee: LLVMValueRef) -> bool;
     fn echo_sr_shim_keep(module: LLVMModuleRef, global: LLVMValueRef);
 }
 
@@ -497,6 +498,13 @@ impl<'m> Value<'m> {
             echo_sr_shim_byval_size(self.raw, index)
         };
         (size != u64::MAX).then_some(size)
+    }
+
+    /// The attributes of the two functions (target, sanitizers …) allow `callee`'s body in this one.
+    #[must_use]
+    pub fn may_inline(self, callee: Value<'m>) -> bool {
+        // SAFETY: both are functions ('m).
+        self.is_function() && callee.is_function() && unsafe { echo_sr_shim_may_inline(self.raw, callee.raw) }
     }
 
     /// The function takes more arguments than it names.

@@ -47,7 +47,8 @@ struct Run<'a, 'm> {
 impl Run<'_, '_> {
     fn functions(&mut self) -> bool {
         let effects = host::effects_or_reason(self.module).unwrap_or_else(|reason| {
-            self.unknown_kernels = Some(reason.to_string());
+            // A module without kernels has nothing to know of them.
+            self.unknown_kernels = (!host::kernels_of_module(self.module).is_empty()).then(|| reason.to_string());
             Default::default()
         });
         let context = lower::Context::new(self.module, effects);

@@ -4,7 +4,7 @@
 //! A wrapper is a small function that calls the CUDA runtime itself or calls a wrapper: a checked-call helper, constructor and destructor
 //! of a device buffer, `launch_foo`, the compiler's launch stubs. Inlining never changes what a program does, so this pass needs no proof,
 //! only a budget. What the user or the language keeps apart stays apart: `noinline`, `optnone`, recursive and variadic functions, functions
-//! that the linker may replace, and functions that nobody calls by name.
+//! that the linker may replace, that are compiled for another target than a caller, or that nobody calls by name.
 
 use std::collections::HashMap;
 
@@ -65,10 +65,10 @@ fn find_wrappers<'m>(module: Module<'m>) -> Vec<Value<'m>> {
     for value in module.functions().filter(|function| !function.is_declaration()) {
         nodes.insert(value, graph.add_node(describe(value)));
     }
-    let mut callers: HashMap<Value<'m>, usize> = HashMap::new();
+    let mut callers: HashMap<Value<'m>, Vec<Value<'m>>> = HashMap::new();
     for node in graph.node_indices() {
         for callee in graph[node].callees.clone() {
-            *callers.entry(callee).or_default() += 1;
+            callers.entry(callee).or_default().push(graph[node].value);
             graph.add_edge(node, nodes[&callee], ());
         }
     }
@@ -82,11 +82,13 @@ fn find_wrappers<'m>(module: Module<'m>) -> Vec<Value<'m>> {
         let function = &graph[node];
         let inner: Vec<usize> = function.callees.iter().filter_map(|callee| sizes.get(callee).copied()).collect();
         let size = function.size + inner.iter().sum::<usize>();
-        let calls = callers.get(&function.value).copied().unwrap_or(0);
+        let callers = callers.get(&function.value).map_or(&[][..], Vec::as_slice);
+        let compatible = callers.iter().all(|caller| caller.may_inline(function.value));
         let recursive = function.callees.contains(&function.value);
         let wraps = function.calls_cuda || !inner.is_empty();
-        if wraps && !recursive && calls > 0 && size <= WRAPPER_BUDGET && may_be_inlined(function.value) {
-            growth += size * calls;
+        let called = !callers.is_empty() && compatible;
+        if wraps && !recursive && called && size <= WRAPPER_BUDGET && may_be_inlined(function.value) {
+            growth += size * callers.len();
             if growth > MODULE_BUDGET {
                 break;
             }

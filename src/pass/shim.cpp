@@ -170,6 +170,13 @@ uint64_t echo_sr_shim_byval_size(LLVMValueRef Function, uint32_t Index) {
 // An invoke becomes a call followed by a branch to its normal block; returns the call. The invoke is gone.
 LLVMValueRef echo_sr_shim_change_to_call(LLVMValueRef Invoke) { return wrap(changeToCall(cast<InvokeInst>(unwrap(Invoke)))); }
 
+// The attributes of the two functions allow the callee's body in the caller: LLVM's own rules, and the same target.
+bool echo_sr_shim_may_inline(LLVMValueRef Caller, LLVMValueRef Callee) {
+  auto *To = cast<Function>(unwrap(Caller)), *From = cast<Function>(unwrap(Callee));
+  auto Same = [&](StringRef Name) { return To->getFnAttribute(Name) == From->getFnAttribute(Name); };
+  return AttributeFuncs::areInlineCompatible(*To, *From) && Same("target-cpu") && Same("target-features");
+}
+
 // Adds a constant to llvm.used.
 void echo_sr_shim_keep(LLVMModuleRef M, LLVMValueRef Global) {
   appendToUsed(*unwrap(M), {cast<GlobalValue>(unwrap(Global))});
