@@ -102,7 +102,7 @@ fn allocation<'m>(
     };
     let size_operands: Vec<_> = size.iter().filter_map(|argument| call.argument(u32::from(*argument))).collect();
     let size = size_operands.split_first().and_then(|(first, rest)| {
-        rest.iter().try_fold(atoms.length(*first), |product, next| product.mul(&atoms.length(*next)))
+        rest.iter().try_fold(atoms.allocation_size(*first), |product, next| product.mul(&atoms.length(*next)))
     });
     Some(Allocation { call, allocator, delivery, size_operands, size, alignment })
 }

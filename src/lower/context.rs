@@ -150,9 +150,9 @@ impl<'m> Context<'m> {
 pub(super) fn call_facts(call: Value<'_>) -> CallFacts {
     let mut facts = CallFacts { summary: Summary::default(), threads: false, device: None };
     let Some(callee) = call.called_function() else {
-        let assembly = call.called().is_some_and(Value::is_inline_asm);
-        facts.summary.launches = !assembly;
-        facts.threads = !assembly;
+        let harmless = call.called().is_some_and(Value::is_inline_asm) || is_widening(call);
+        facts.summary.launches = !harmless;
+        facts.threads = !harmless;
         return facts;
     };
     let name = callee.name();
@@ -199,6 +199,17 @@ pub(super) fn call_facts(call: Value<'_>) -> CallFacts {
     };
     facts.summary.blemishes.extend(obstacle);
     facts
+}
+
+/// libstdc++ inlines `std::endl` down to a virtual call of the locale's character table, right after it called `_M_widen_init` on the
+/// same table, which does nothing else than make that call for every character: the model of the one is that of the other.
+fn is_widening(call: Value<'_>) -> bool {
+    let Some(table) = call.argument(0) else { return false };
+    table.uses().into_iter().map(|usage| usage.user).any(|before| {
+        before.called_function().is_some_and(|callee| callee.name() == "_ZNKSt5ctypeIcE13_M_widen_initEv")
+            && before.argument(0) == Some(table)
+            && (before.normal_destination() == call.block() || before.block() == call.block())
+    })
 }
 
 /// Adds to each summary those of the functions called, until nothing changes.

@@ -80,7 +80,11 @@ impl<'m> Lowering<'_, 'm> {
             let kind = if assembly { UseKind::InlineAsm } else { UseKind::PassedTo(name.to_owned()) };
             self.record_use(call, pointer.object, kind);
         }
-        vec![Event::Opaque { launches: !assembly, name: name.to_owned() }]
+        if call_facts(call).summary.launches || assembly {
+            vec![Event::Opaque { launches: !assembly, name: name.to_owned() }]
+        } else {
+            Vec::new()
+        }
     }
 
     fn unknown_call(&mut self, call: Value<'m>, name: String) -> Vec<Event> {

@@ -8,15 +8,24 @@
 //! instructions dangle; only `rewrite` erases, and it forgets a handle when it does.
 
 use std::ffi::CStr;
+use std::ffi::{c_char, c_void};
 use std::marker::PhantomData;
 
 use inkwell::llvm_sys::core::*;
 use inkwell::llvm_sys::debuginfo::*;
 use inkwell::llvm_sys::prelude::*;
 use inkwell::llvm_sys::target::*;
-use inkwell::llvm_sys::{LLVMAtomicOrdering, LLVMAttributeFunctionIndex, LLVMTypeKind};
+use inkwell::llvm_sys::{LLVMAtomicOrdering, LLVMAttributeFunctionIndex, LLVMIntPredicate, LLVMTypeKind};
 
 pub use inkwell::llvm_sys::LLVMOpcode as Opcode;
+
+unsafe extern "C" {
+    fn echo_sr_shim_debug_variables(
+        at: LLVMValueRef,
+        visit: unsafe extern "C" fn(*mut c_void, LLVMValueRef, *const c_char, usize, usize),
+        data: *mut c_void,
+    );
+}
 
 /// A module.
 #[derive(Clone, Copy)]
@@ -514,6 +523,34 @@ impl<'m> Value<'m> {
         self.is_instruction() && self.opcode() == Some(Opcode::LLVMOr) && unsafe { LLVMGetIsDisjoint(self.raw) != 0 }
     }
 
+    /// The condition of a conditional branch; its first successor is where control goes if it is true.
+    #[must_use]
+    pub fn branch_condition(self) -> Option<Self> {
+        // SAFETY: asked only of branches, and for the condition of conditional ones.
+        unsafe {
+            (self.is_instruction() && self.opcode() == Some(Opcode::LLVMBr) && LLVMIsConditional(self.raw) != 0)
+                .then(|| LLVMGetCondition(self.raw))
+        }
+        .and_then(Self::wrap)
+    }
+
+    /// How an integer or pointer comparison compares.
+    #[must_use]
+    pub fn integer_predicate(self) -> Option<LLVMIntPredicate> {
+        // SAFETY: asked only of icmp instructions.
+        (self.is_instruction() && self.opcode() == Some(Opcode::LLVMICmp))
+            .then(|| unsafe { LLVMGetICmpPredicate(self.raw) })
+    }
+
+    /// Does an extractvalue take the first field?
+    #[must_use]
+    pub fn extracts_first(self) -> bool {
+        // SAFETY: asked only of extractvalue instructions, which have at least one index.
+        self.is_instruction()
+            && self.opcode() == Some(Opcode::LLVMExtractValue)
+            && unsafe { LLVMGetNumIndices(self.raw) == 1 && *LLVMGetIndices(self.raw) == 0 }
+    }
+
     /// Incoming values of a phi, with their blocks.
     #[must_use]
     pub fn incoming(self) -> Vec<(Self, Block<'m>)> {
@@ -754,48 +791,29 @@ impl<'m> Value<'m> {
         places
     }
 
-    /// Variables that debug records next to an instruction bind: the value (or address) and the variable's name.
-    #[cfg(feature = "llvm22")]
+    /// Variables that debug records next to an instruction bind: the value (or address), the variable's name, and how many calls deep the
+    /// variable's function is inlined.
     #[must_use]
-    pub fn debug_variables(self) -> Vec<(Self, String)> {
-        let mut variables = Vec::new();
-        if !self.is_instruction() {
-            return variables;
-        }
-        // SAFETY: asked only of instructions; only variable records are asked for a value, and a DILocalVariable's second operand is its
-        // name.
-        unsafe {
-            use inkwell::llvm_sys::LLVMDbgRecordKind::LLVMDbgRecordLabel;
-            let context = LLVMGetModuleContext(LLVMGetGlobalParent(match self.function() {
-                Some(function) => function.raw,
-                None => return variables,
-            }));
-            let mut record = LLVMGetFirstDbgRecord(self.raw);
-            while !record.is_null() {
-                if LLVMDbgRecordGetKind(record) != LLVMDbgRecordLabel {
-                    let value = LLVMDbgVariableRecordGetValue(record, 0);
-                    let variable = LLVMMetadataAsValue(context, LLVMDbgVariableRecordGetVariable(record));
-                    let mut operands = vec![std::ptr::null_mut(); LLVMGetMDNodeNumOperands(variable) as usize];
-                    LLVMGetMDNodeOperands(variable, operands.as_mut_ptr());
-                    if let (Some(value), Some(name)) =
-                        (Self::wrap(value), operands.get(1).filter(|name| !name.is_null()))
-                    {
-                        let mut length = 0;
-                        let start = LLVMGetMDString(*name, &raw mut length);
-                        variables.push((value, text(start, length as usize)));
-                    }
-                }
-                record = LLVMGetNextDbgRecord(record);
+    pub fn debug_variables(self) -> Vec<(Self, String, usize)> {
+        unsafe extern "C" fn visit(
+            variables: *mut c_void,
+            value: LLVMValueRef,
+            name: *const c_char,
+            length: usize,
+            depth: usize,
+        ) {
+            // SAFETY: `variables` is what is handed over below; the shim gives a value and `length` bytes of its name.
+            unsafe {
+                let variables = &mut *variables.cast::<Vec<(Value<'_>, String, usize)>>();
+                variables.extend(Value::wrap(value).map(|value| (value, text(name, length), depth)));
             }
         }
+        let mut variables: Vec<(Self, String, usize)> = Vec::new();
+        if self.is_instruction() {
+            // SAFETY: asked only of instructions; `visit` is called during this call only, and does not panic.
+            unsafe { echo_sr_shim_debug_variables(self.raw, visit, (&raw mut variables).cast()) };
+        }
         variables
-    }
-
-    /// As with newer LLVMs; LLVM 19's C API cannot read debug records.
-    #[cfg(not(feature = "llvm22"))]
-    #[must_use]
-    pub fn debug_variables(self) -> Vec<(Self, String)> {
-        Vec::new()
     }
 }
 

@@ -9,7 +9,8 @@
 //! - `allocations`: the calls that make buffers; each is an object;
 //! - `pointers`: which values point into which object;
 //! - `uses`: accesses, and uses that are no accesses, of those values outside of calls;
-//! - `events` (with `launches`, `handles`): what each call does, in program order.
+//! - `events` (with `launches`, `handles`): what each call does, in program order;
+//! - `premise`: the edges that "allocations succeed" rules out.
 //!
 //! Soundness rests on one rule: every use of a followed pointer ends as an access, as a [`PointerUse`], or as a [`Blemish`]; what is not
 //! understood is a blemish or a use that declines, never nothing. A buffer all of whose uses are of the first kind cannot be reached in
@@ -23,6 +24,7 @@ mod handles;
 pub mod ir;
 mod launches;
 mod pointers;
+mod premise;
 mod sites;
 mod slots;
 mod symbolic;
@@ -147,7 +149,7 @@ struct Lowering<'a, 'm> {
 
 impl<'m> Lowering<'_, 'm> {
     fn objects(&mut self) {
-        let names = sites::names(self.flow, self.allocations);
+        let names = sites::names(self.module, self.flow, self.slots, self.allocations);
         self.program.objects = self
             .allocations
             .iter()
@@ -188,9 +190,15 @@ impl<'m> Lowering<'_, 'm> {
             }
             last.insert(block, node);
         }
+        let cut = premise::cut_edges(self.module, self.flow, self.slots, self.allocations);
         for block in self.flow.blocks() {
             for successor in self.flow.successors(*block) {
-                self.program.graph.update_edge(last[block], first[&successor], ());
+                let target = if cut.contains(&(*block, successor)) {
+                    self.node(Event::Exit { returns: false }, Site::default(), None)
+                } else {
+                    first[&successor]
+                };
+                self.program.graph.update_edge(last[block], target, ());
             }
         }
         positions

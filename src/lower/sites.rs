@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use super::allocations::{Allocation, Delivery};
 use super::flow::Flow;
-use super::ir::{Block, Location, Value};
+use super::ir::{Block, Location, Module, Value};
+use super::slots::Slots;
 use crate::analysis::program::Site;
 
 /// The place of an instruction that a user would point to: the innermost one that is not in a header of the toolkit, the compiler or the
@@ -32,25 +33,37 @@ fn is_system_header(place: &Location) -> bool {
             .any(|header| path.ends_with(&format!("/{header}")))
 }
 
-/// The variables that hold each allocation's pointer, by index; empty where debug information has none.
-#[must_use]
-pub(super) fn names<'m>(flow: &Flow<'m>, allocations: &[Allocation<'m>]) -> Vec<String> {
-    let mut by_value: HashMap<Value<'m>, String> = HashMap::new();
+/// The variable that holds each allocation's pointer, by index; empty where debug information has none.
+pub(super) fn names<'m>(
+    module: Module<'m>,
+    flow: &Flow<'m>,
+    slots: &Slots<'m>,
+    allocations: &[Allocation<'m>],
+) -> Vec<String> {
+    let mut by_value: HashMap<Value<'m>, (usize, String)> = HashMap::new();
     for instruction in flow.blocks().iter().copied().flat_map(Block::instructions) {
-        for (value, name) in instruction.debug_variables() {
-            // Records inside inlined functions name parameters; the allocation's own variable comes first in program order.
-            by_value.entry(value).or_insert(name);
+        for (value, name, depth) in instruction.debug_variables() {
+            // Inlined functions have names for it too (`devPtr` of cuda_runtime.h): the outermost function's is the user's.
+            let known = by_value.entry(value).or_insert_with(|| (depth, name.clone()));
+            if depth < known.0 {
+                *known = (depth, name);
+            }
         }
     }
-    allocations
-        .iter()
-        .map(|allocation| {
-            let value = match allocation.delivery {
-                Delivery::Returned => allocation.call,
-                Delivery::Slot(cell) => cell.alloca,
-                Delivery::Memory => return String::new(),
-            };
-            by_value.get(&value).cloned().unwrap_or_default()
-        })
-        .collect()
+    let values = |allocation: &Allocation<'m>| match allocation.delivery {
+        Delivery::Returned => vec![allocation.call],
+        // Optimisation may leave the variable's records at the loads only.
+        Delivery::Slot(cell) => {
+            let loads = slots
+                .loads(cell.alloca)
+                .filter(|load| load.operand(0).and_then(|address| slots.cell(module, address)) == Some(cell));
+            std::iter::once(cell.alloca).chain(loads).collect()
+        }
+        Delivery::Memory => vec![],
+    };
+    let name = |allocation: &Allocation<'m>| {
+        let known = values(allocation).into_iter().filter_map(|value| by_value.get(&value));
+        known.min_by_key(|(depth, _)| *depth).map(|(_, name)| name.clone()).unwrap_or_default()
+    };
+    allocations.iter().map(name).collect()
 }

@@ -92,7 +92,7 @@ impl<'m> Slots<'m> {
             .filter(|instruction| instruction.opcode() == Some(Opcode::LLVMAlloca))
             .collect();
         let mut touches: HashMap<_, _> =
-            allocas.iter().filter_map(|alloca| Some((*alloca, touches(module, *alloca)?))).collect();
+            allocas.iter().filter_map(|alloca| Some((*alloca, touches(module, flow, *alloca)?))).collect();
         // Addresses may be stored in argument arrays only, and only in those that are private themselves.
         let arrays: HashSet<_> =
             touches.iter().filter(|(_, list)| is_argument_array(list)).map(|(alloca, _)| *alloca).collect();
@@ -252,14 +252,14 @@ fn constant_offset<'m>(module: Module<'m>, gep: Value<'m>) -> Option<i64> {
 }
 
 /// All that is done with an alloca, or `None` if it is not private.
-fn touches<'m>(module: Module<'m>, alloca: Value<'m>) -> Option<Vec<Touch<'m>>> {
+fn touches<'m>(module: Module<'m>, flow: &Flow<'m>, alloca: Value<'m>) -> Option<Vec<Touch<'m>>> {
     // An array of variable length has no known end.
     alloca.operand(0)?.constant_uint().filter(|count| *count == 1)?;
     let size = module.alloc_size(alloca.allocated_type()?)?;
     let mut touches = Vec::new();
     let mut open = vec![(alloca, 0_u64)];
     while let Some((address, offset)) = open.pop() {
-        for usage in address.uses() {
+        for usage in address.uses().into_iter().filter(|usage| flow.reaches(usage.user)) {
             let user = usage.user;
             let mut touch = |length, kind| touches.push(Touch { instruction: user, offset, length, kind });
             match user.opcode()? {

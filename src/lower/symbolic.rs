@@ -26,15 +26,24 @@ pub(super) enum Reading {
     Unsigned,
 }
 
+/// What an atom stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Key<'m> {
+    /// A value.
+    Value(Value<'m>, Reading),
+    /// The low bits of a value times a constant: `shl`, `mul` and `umul.with.overflow` all compute just that.
+    Product(Value<'m>, u64, Reading),
+}
+
 /// The atoms of one function.
 #[derive(Default)]
 pub(super) struct Atoms<'m> {
-    ids: HashMap<(Value<'m>, Reading), AtomId>,
+    ids: HashMap<Key<'m>, AtomId>,
     values: Vec<Value<'m>>,
 }
 
 impl<'m> Atoms<'m> {
-    /// The IR value of each atom, by id.
+    /// The IR value that determines each atom, by id.
     #[must_use]
     pub(super) fn values(&self) -> &[Value<'m>] {
         &self.values
@@ -43,6 +52,19 @@ impl<'m> Atoms<'m> {
     /// A size or length argument as a sum.
     pub(super) fn length(&mut self, value: Value<'m>) -> Sym {
         self.read(value, Reading::Signed, 0)
+    }
+
+    /// The size that an allocation asks for, as a sum. `new T[n]` asks for all ones (which no allocation satisfies) where the product would
+    /// wrap: that case is left out, as allocations succeed.
+    pub(super) fn allocation_size(&mut self, value: Value<'m>) -> Sym {
+        let size = without_failure(value);
+        // The same, one phi later: if the block has a phi of what remains of the inputs, that is the size.
+        let inputs: Vec<_> = size.incoming().into_iter().map(|(input, from)| (without_failure(input), from)).collect();
+        let twin = size
+            .block()
+            .filter(|_| !inputs.is_empty())
+            .and_then(|block| block.instructions().find(|candidate| candidate.incoming() == inputs));
+        self.length(twin.unwrap_or(size))
     }
 
     /// Byte offset that a GEP adds to its base; `None` where its arithmetic may wrap or its types have no fixed size.
@@ -133,13 +155,54 @@ impl<'m> Atoms<'m> {
     fn atom(&mut self, value: Value<'m>, reading: Reading) -> Sym {
         // A value that is not negative reads the same both ways: one atom.
         let reading = if is_not_negative(value) { Reading::Unsigned } else { reading };
+        let (key, source) = match scaled(value) {
+            Some((source, scale)) => (Key::Product(source, scale, reading), source),
+            None => (Key::Value(value, reading), value),
+        };
         let next = AtomId(u32::try_from(self.values.len()).unwrap_or(u32::MAX));
-        let id = *self.ids.entry((value, reading)).or_insert_with(|| {
-            self.values.push(value);
+        let id = *self.ids.entry(key).or_insert_with(|| {
+            self.values.push(source);
             next
         });
         Sym::atom(id)
     }
+}
+
+/// The size that is asked for where it is not all ones.
+fn without_failure(value: Value<'_>) -> Value<'_> {
+    let is_all_ones = |value: Value<'_>| value.constant_int() == Some(-1);
+    match (value.opcode(), value.operand(1), value.operand(2)) {
+        (Some(Opcode::LLVMSelect), Some(yes), Some(no)) if is_all_ones(yes) => no,
+        (Some(Opcode::LLVMSelect), Some(yes), Some(no)) if is_all_ones(no) => yes,
+        _ => value,
+    }
+}
+
+/// A value times a constant, all that wraps left out.
+fn scaled(value: Value<'_>) -> Option<(Value<'_>, u64)> {
+    let product = |operation: Value<'_>| {
+        let constant = |index| operation.operand(index).and_then(Value::constant_uint);
+        constant(1).or_else(|| constant(0))
+    };
+    if !value.is_instruction() {
+        return None;
+    }
+    let (operation, scale) = match value.opcode()? {
+        Opcode::LLVMShl => (value, 1_u64.checked_shl(u32::try_from(value.operand(1)?.constant_uint()?).ok()?)?),
+        Opcode::LLVMMul => (value, product(value)?),
+        Opcode::LLVMExtractValue => {
+            let both = value.operand(0).filter(|_| value.extracts_first())?;
+            let callee = both.called_function()?;
+            if !callee.name().starts_with("llvm.umul.with.overflow.") {
+                return None;
+            }
+            (both, product(both)?)
+        }
+        _ => return None,
+    };
+    let source =
+        operation.operand(0).filter(|operand| operand.constant_uint().is_none()).or_else(|| operation.operand(1))?;
+    (source.ty().int_width() == Some(64)).then_some((source, scale))
 }
 
 /// Is the sign bit certainly clear?

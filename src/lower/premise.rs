@@ -1,0 +1,81 @@
+//! The premise "allocations succeed": which edges it rules out.
+//!
+//! `if (h == NULL) return 1;` between the two allocations of a pair would be a way on which only one of them is made. The proof's premise is
+//! that allocations succeed, so control never takes that edge. What lies behind it stays on the graph, so that the rewrite treats it like the
+//! rest (in P' an allocation that fails all the same then runs the program's own error handling, with null pointers); but where control
+//! would come back from there to the rest of the function, the graph ends it as an exit that does not return.
+//!
+//! `if (d) cudaFree(d)` is the same: d is not null. (Of zero bytes it may be in P, and is not in P'; then there is nothing to see in it.)
+
+use std::collections::{HashMap, HashSet};
+
+use inkwell::llvm_sys::LLVMIntPredicate;
+
+use super::allocations::{Allocation, Delivery, POINTER_BYTES};
+use super::flow::Flow;
+use super::ir::{Block, Module, Opcode, Value};
+use super::slots::{Definition, Slots};
+
+/// The edges at which the graph ends: from where control comes only if an allocation has failed to where it comes otherwise too.
+pub(super) fn cut_edges<'m>(
+    module: Module<'m>,
+    flow: &Flow<'m>,
+    slots: &Slots<'m>,
+    allocations: &[Allocation<'m>],
+) -> HashSet<(Block<'m>, Block<'m>)> {
+    let results: HashMap<Value<'m>, Delivery<'m>> =
+        allocations.iter().map(|allocation| (allocation.call, allocation.delivery)).collect();
+    // A pointer variable that holds what an allocation stored there, and nothing else.
+    let holds_allocation = |tested: Value<'m>| {
+        (tested.opcode() == Some(Opcode::LLVMLoad))
+            .then(|| slots.cell(module, tested.operand(0)?))
+            .flatten()
+            .is_some_and(|cell| match slots.reaching(cell, POINTER_BYTES, tested, flow)[..] {
+                [Definition::Call(call)] => results.contains_key(&call),
+                _ => false,
+            })
+    };
+    let failed_if_null = |tested: Value<'m>| match results.get(&tested) {
+        Some(Delivery::Returned) => Some(true),
+        // An error code.
+        Some(Delivery::Slot(_) | Delivery::Memory) => Some(false),
+        None => holds_allocation(tested).then_some(true),
+    };
+    let failures: HashMap<Block<'m>, Block<'m>> =
+        flow.blocks().iter().filter_map(|block| Some((*block, failure_edge(*block, failed_if_null)?))).collect();
+    let Some(entry) = flow.blocks().first() else { return HashSet::new() };
+    let mut normal = HashSet::from([*entry]);
+    let mut open = vec![*entry];
+    while let Some(block) = open.pop() {
+        for successor in flow.successors(block) {
+            if failures.get(&block) != Some(&successor) && normal.insert(successor) {
+                open.push(successor);
+            }
+        }
+    }
+    let is_cut = |from: Block<'m>, to: Block<'m>| {
+        normal.contains(&to) && (!normal.contains(&from) || failures.get(&from) == Some(&to))
+    };
+    flow.blocks()
+        .iter()
+        .flat_map(|from| flow.successors(*from).map(|to| (*from, to)))
+        .filter(|(from, to)| is_cut(*from, *to))
+        .collect()
+}
+
+/// Where a block goes if the allocation whose result it tests has failed.
+fn failure_edge<'m>(block: Block<'m>, failed_if_null: impl Fn(Value<'m>) -> Option<bool>) -> Option<Block<'m>> {
+    let branch = block.terminator()?;
+    let condition = branch.branch_condition()?;
+    let predicate = condition.integer_predicate()?;
+    let tested = condition.operand(0).filter(|_| condition.operand(1).is_some_and(Value::is_null))?;
+    let failed_if_null = failed_if_null(tested)?;
+    let is_null = match predicate {
+        LLVMIntPredicate::LLVMIntEQ => true,
+        LLVMIntPredicate::LLVMIntNE => false,
+        _ => return None,
+    };
+    let [yes, no] = block.successors()[..] else { return None };
+    let (failure, success) = if is_null == failed_if_null { (yes, no) } else { (no, yes) };
+    (failure != success).then_some(failure)
+}
