@@ -17,7 +17,11 @@
 pub mod analysis;
 pub mod calls;
 pub mod effects;
+pub mod options;
 pub mod report;
+
+#[cfg(all(feature = "llvm19", feature = "llvm22"))]
+compile_error!("choose one LLVM version: --no-default-features --features llvm19, or the default llvm22");
 
 #[cfg(any(feature = "llvm19", feature = "llvm22"))]
 pub mod lower;

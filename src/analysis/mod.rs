@@ -1,7 +1,303 @@
 //! The decision: which pairs of an event program can be merged, and what has to stay where the copies were.
 //!
 //! No LLVM type is known here. Input is a [`program::Program`], output one [`verdict::Verdict`] a candidate pair.
+//!
+//! # Why an accepted merge is sound
+//!
+//! P is the program, P' the program with *all* accepted pairs merged, ≺ and ≺' their happens-before. Call the execution in which every
+//! queued operation runs at once the *eager* one; it is a legal execution of both.
+//!
+//! 1. Every order of P between operations that stay holds in P' (`rewritten`: what goes leaves a wait, or the pair declines).
+//! 2. So whatever P, free of races by premise, ordered is ordered in P'; and conflicting accesses of p that P did not have to order are
+//!    ordered in P' (S2). P' has no race either, and both programs behave as their eager executions do.
+//! 3. Eager executions are sequential. On each path, whenever a byte of h or d will still be read, p holds its value: a write keeps that
+//!    by S1, a linking copy because its source's value is in p already, an allocation because what it makes was never written.
+//! 4. p exists at every access (S4), nobody can tell its two names apart (S3), nothing else touches it (C), and the machine lets the
+//!    host touch it (S5, if p is managed memory on a device with exclusive access).
+//!
+//! Premises, as in the paper: P has no race, reads nothing unwritten but by linking copies, and allocations succeed.
 
+mod access;
+mod candidate;
+mod cfg;
+mod coverage;
+mod dataflow;
+mod decline;
+mod exclusive;
+mod initialised;
+mod liveness;
+mod pair;
+mod pending;
+mod plan;
 pub mod program;
+mod rewritten;
+mod s1_value;
+mod s2_order;
+mod s3_pointer;
+mod s4_lifetime;
 pub mod symbolic;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 pub mod verdict;
+
+use access::Accesses;
+use candidate::Candidate;
+use cfg::Cfg;
+use pair::Pair;
+use program::{ObjectId, Program, Site};
+use rewritten::{Merge, Order, Rewritten};
+use s4_lifetime::Lifetime;
+use verdict::{Decision, Decline, Note, Reason, Verdict};
+
+pub use decline::ALL as ALL_DECLINES;
+
+/// What p may be made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// cudaMallocManaged, the paper's choice.
+    Managed,
+}
+
+/// Whether host and GPU may touch managed memory at the same time (concurrentManagedAccess).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessMode {
+    /// They may not, or it is not known: S5 must hold.
+    Exclusive,
+    /// They may.
+    Concurrent,
+}
+
+/// What the user asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// What p is made of.
+    pub target: Target,
+    /// What the device allows.
+    pub access: AccessMode,
+    /// Suggest the wait that would repair a pair to which only an order is missing.
+    pub repair: bool,
+    /// θ_min in bytes: pairs of a smaller constant size are left alone.
+    pub theta_min: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { target: Target::Managed, access: AccessMode::Exclusive, repair: false, theta_min: 200 * 1024 }
+    }
+}
+
+/// One verdict for each candidate pair of the function, ordered by host and device object.
+#[must_use]
+pub fn analyse(program: &Program, options: &Options) -> Vec<Verdict> {
+    let cfg = Cfg::new(program);
+    let candidates = candidate::candidates(program, cfg.order());
+    if candidates.is_empty() {
+        return Vec::new();
+    }
+    let accesses = Accesses::new(program, &cfg);
+    let prover = Prover { program, cfg: &cfg, accesses: &accesses, options };
+    let judged: Vec<Judged> = candidates.into_iter().map(|candidate| prover.judge_alone(candidate)).collect();
+    let accepted = prover.choose(&judged);
+    prover.verdicts(&judged, &accepted)
+}
+
+/// A candidate and what is said against it, whichever other pairs are merged.
+struct Judged {
+    candidate: Candidate,
+    weight: u128,
+    reasons: Vec<Reason>,
+    lifetime: Option<Lifetime>,
+}
+
+struct Prover<'a> {
+    program: &'a Program,
+    cfg: &'a Cfg<'a>,
+    accesses: &'a Accesses,
+    options: &'a Options,
+}
+
+impl<'a> Prover<'a> {
+    fn pair(&self, candidate: &Candidate) -> Pair<'a> {
+        Pair {
+            program: self.program,
+            cfg: self.cfg,
+            accesses: self.accesses,
+            host: candidate.host,
+            device: candidate.device,
+        }
+    }
+
+    /// Everything but order, which depends on what else is merged.
+    fn judge_alone(&self, candidate: Candidate) -> Judged {
+        let pair = self.pair(&candidate);
+        let mut reasons = Vec::new();
+        candidate::check(&pair, &candidate.links, self.options.theta_min, &mut reasons);
+        s1_value::check(&pair, &mut reasons);
+        s3_pointer::check(&pair, &mut reasons);
+        let lifetime = s4_lifetime::check(&pair, &mut reasons);
+        coverage::check(&pair, &mut reasons);
+        let weight = candidate::weight(&pair, &candidate.links);
+        Judged { candidate, weight, reasons, lifetime }
+    }
+
+    /// The pairs that are merged: indices into `judged`, ascending.
+    ///
+    /// Merging one pair takes copies away and so changes what is pending at the other's accesses, for better or worse. So all pairs of the
+    /// best matching are tried together; while one fails, the lightest that fails is put aside; then pairs put aside or not matched are
+    /// tried once more on top of the rest. What is returned passed all its conditions together.
+    fn choose(&self, judged: &[Judged]) -> Vec<usize> {
+        let eligible: Vec<usize> = (0..judged.len()).filter(|index| judged[*index].reasons.is_empty()).collect();
+        let edges: Vec<candidate::Edge> = eligible
+            .iter()
+            .map(|index| (judged[*index].candidate.host, judged[*index].candidate.device, judged[*index].weight))
+            .collect();
+        let mut chosen: Vec<usize> = candidate::matching(&edges).into_iter().map(|edge| eligible[edge]).collect();
+        let by_weight = |index: &usize| (judged[*index].weight, std::cmp::Reverse(*index));
+        while let Some(worst) = self.failing(judged, &chosen).into_iter().min_by_key(by_weight) {
+            chosen.retain(|index| *index != worst);
+        }
+        let mut others: Vec<usize> = eligible.into_iter().filter(|index| !chosen.contains(index)).collect();
+        others.sort_by_key(|index| std::cmp::Reverse(by_weight(index)));
+        for index in others {
+            if rival(judged, &chosen, index).is_some() {
+                continue;
+            }
+            let mut more = chosen.clone();
+            more.push(index);
+            more.sort_unstable();
+            if self.failing(judged, &more).is_empty() {
+                chosen = more;
+            }
+        }
+        chosen
+    }
+
+    /// Those of `chosen` that break S2 or S5 when just these are merged.
+    fn failing(&self, judged: &[Judged], chosen: &[usize]) -> Vec<usize> {
+        let merges = merges(judged, chosen);
+        let rewritten = Rewritten::new(self.program, &merges);
+        let order = Order::new(&rewritten, self.cfg, self.accesses);
+        chosen.iter().copied().filter(|index| !self.judge_order(&judged[*index], &order).0.is_empty()).collect()
+    }
+
+    /// What is said against the pair on this order, and whether S5 holds.
+    fn judge_order(&self, judged: &Judged, order: &Order) -> (Vec<Reason>, bool) {
+        let pair = self.pair(&judged.candidate);
+        let mut reasons = Vec::new();
+        s2_order::check(&pair, order, &mut reasons);
+        let mut exclusive = Vec::new();
+        exclusive::check(&pair, judged.lifetime.as_ref(), order, &mut exclusive);
+        let exclusive_ok = exclusive.is_empty();
+        match (self.options.target, self.options.access) {
+            (Target::Managed, AccessMode::Exclusive) => reasons.extend(exclusive),
+            (Target::Managed, AccessMode::Concurrent) => {}
+        }
+        (reasons, exclusive_ok)
+    }
+
+    fn verdicts(&self, judged: &[Judged], accepted: &[usize]) -> Vec<Verdict> {
+        let merges_of_all = merges(judged, accepted);
+        let rewritten = Rewritten::new(self.program, &merges_of_all);
+        let order = Order::new(&rewritten, self.cfg, self.accesses);
+        let verdict = |index: usize| {
+            let Judged { candidate, lifetime, .. } = &judged[index];
+            let (decision, notes) = match lifetime {
+                Some(lifetime) if accepted.contains(&index) => {
+                    let (_, exclusive_ok) = self.judge_order(&judged[index], &order);
+                    let plan = plan::plan(candidate, lifetime, &rewritten, self.cfg, &order, exclusive_ok);
+                    (Decision::Accept(plan), self.notes(candidate, exclusive_ok))
+                }
+                _ => (Decision::Decline(self.reasons(judged, accepted, index)), Vec::new()),
+            };
+            let copies: Vec<Site> = candidate.links.iter().map(|node| self.program.node(*node).site.clone()).collect();
+            Verdict { host: candidate.host, device: candidate.device, copies, decision, notes }
+        };
+        (0..judged.len()).map(verdict).collect()
+    }
+
+    fn notes(&self, candidate: &Candidate, exclusive_ok: bool) -> Vec<Note> {
+        let dynamic = candidate::is_dynamic(self.program.object(candidate.host));
+        let size = (dynamic && self.options.theta_min > 0).then_some(Note::SizeNotCompared);
+        let access = (!exclusive_ok).then_some(Note::NeedsConcurrentAccess);
+        size.into_iter().chain(access).collect()
+    }
+
+    /// Everything against a pair that is not merged: what is said against it alone, a rival, and order if it were merged beside the
+    /// accepted ones.
+    fn reasons(&self, judged: &[Judged], accepted: &[usize], index: usize) -> Vec<Reason> {
+        let mut reasons = judged[index].reasons.clone();
+        let pair = self.pair(&judged[index].candidate);
+        let rival = rival(judged, accepted, index);
+        if let Some((shared, partner)) = rival {
+            let decline = Decline::BetterPartner { shared: pair.name(shared), partner: pair.name(partner) };
+            reasons.push(pair.reason(decline, judged[index].candidate.links[0]));
+        }
+        let mut with: Vec<usize> =
+            accepted.iter().copied().filter(|other| !overlap(&judged[*other], &judged[index])).collect();
+        with.push(index);
+        with.sort_unstable();
+        let merges = merges(judged, &with);
+        let rewritten = Rewritten::new(self.program, &merges);
+        let order = Order::new(&rewritten, self.cfg, self.accesses);
+        let (of_order, _) = self.judge_order(&judged[index], &order);
+        if rival.is_none() {
+            reasons.extend(of_order);
+        }
+        if reasons.is_empty() {
+            // It passes by itself but another accepted pair would not any more.
+            reasons.push(pair.reason(Decline::PreventsOther, judged[index].candidate.links[0]));
+        }
+        if self.options.repair {
+            suggest(&mut reasons);
+        }
+        reasons
+    }
+}
+
+fn overlap(one: &Judged, other: &Judged) -> bool {
+    one.candidate.host == other.candidate.host || one.candidate.device == other.candidate.device
+}
+
+/// The buffer of the pair that an accepted pair uses, and what that one merges it with.
+fn rival(judged: &[Judged], accepted: &[usize], index: usize) -> Option<(ObjectId, ObjectId)> {
+    let mine = &judged[index].candidate;
+    accepted.iter().map(|other| &judged[*other].candidate).find_map(|other| {
+        if other.host == mine.host {
+            Some((mine.host, other.device))
+        } else if other.device == mine.device {
+            Some((mine.device, other.host))
+        } else {
+            None
+        }
+    })
+}
+
+fn merges(judged: &[Judged], chosen: &[usize]) -> Vec<Merge> {
+    let merge = |index: &usize| {
+        let Judged { candidate, lifetime, .. } = &judged[*index];
+        Merge {
+            host: candidate.host,
+            device: candidate.device,
+            releases: lifetime.as_ref().map(|lifetime| lifetime.releases.clone()).unwrap_or_default(),
+        }
+    };
+    chosen.iter().map(merge).collect()
+}
+
+/// If nothing but order is missing, a wait repairs the pair: adding order never breaks P.
+fn suggest(reasons: &mut [Reason]) {
+    let orders = |reason: &Reason| {
+        matches!(
+            reason.decline,
+            Decline::KernelPending { .. } | Decline::CopyPending | Decline::HostAccessInFlight { .. }
+        )
+    };
+    if !reasons.iter().all(orders) {
+        return;
+    }
+    for reason in reasons {
+        reason.suggestion = Some(format!("put cudaDeviceSynchronize() before {}", reason.at));
+    }
+}

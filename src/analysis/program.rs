@@ -7,6 +7,7 @@
 //! - every access to an object that a candidate could be is on the graph, with a range that covers it; `must` and [`Range::whole`] only
 //!   where that is certain;
 //! - every use of an object's pointer that is not an access is in [`Program::uses`];
+//! - the accesses of one node are in no particular order; an access of an object means what its last [`Event::Alloc`] made;
 //! - nodes of one basic block form a chain in program order; edges are the function's control flow; nodes that cannot be reached from
 //!   `entry` are left out;
 //! - a call that nobody modelled is [`Event::Opaque`]; what it may touch is only what escaped, and escaping is a [`PointerUse`].
@@ -107,7 +108,8 @@ pub enum Allocator {
     Foreign,
 }
 
-/// A stream.
+/// A stream. An id of a kind other than `Unknown` means one and the same stream wherever it occurs in the function (a handle that is
+/// assigned twice, or a stream that is created in a loop, is `Unknown`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
     /// The legacy default stream: waits for, and holds back, blocking streams.
@@ -125,7 +127,7 @@ pub enum Stream {
 /// A cudaEvent_t.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CudaEvent {
-    /// Exactly one event is meant at every use; otherwise a wait for it covers nothing.
+    /// Exactly one event is meant at every use, and nothing but this function's nodes records it; otherwise a wait for it covers nothing.
     pub unique: bool,
 }
 
@@ -185,14 +187,15 @@ pub enum Event {
     },
     /// A call that nobody modelled. It may touch what escaped. It is never assumed to wait.
     Opaque {
-        /// It may start GPU work.
+        /// It may call the CUDA runtime: start GPU work, reset the device. It may also fork. (That it may start threads is a fact of the
+        /// module.)
         launches: bool,
-        /// It may free memory that escaped, reset the device, start threads.
+        /// The callee, for messages.
         name: String,
     },
     /// Control leaves the function.
     Exit {
-        /// false: abort, exit, throw out of main, unreachable.
+        /// false: abort, exit, throw out of main, unreachable. An exception that leaves the function for its caller returns.
         returns: bool,
     },
 }
@@ -244,7 +247,8 @@ pub struct Copy {
 /// One side of a copy.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// The object; `None` where the pointer is not resolved (memory that is no object of this program).
+    /// The object; `None` where the pointer is not resolved. It is then certainly not derived from an object that has no [`PointerUse`]
+    /// and no [`Blemish`].
     pub object: Option<ObjectId>,
     /// The bytes.
     pub range: Range,
@@ -369,6 +373,8 @@ pub enum BlemishKind {
     NotOptimised,
     /// The device is reset or the context is destroyed.
     DeviceReset,
+    /// The process forks, and the child goes on in this function.
+    Fork,
     /// A limit of the lowering was reached; the text names it.
     Limit(&'static str),
 }
@@ -380,12 +386,14 @@ pub struct ModuleFacts {
     pub starts_threads: bool,
     /// It selects a device other than one constant one.
     pub selects_devices: bool,
+    /// No GPU work can be running when the function is entered: it is `main`, and nothing that runs before `main` starts any.
+    pub entry_quiet: bool,
 }
 
 impl Default for ModuleFacts {
     /// Nothing is known: assume the worst.
     fn default() -> Self {
-        Self { starts_threads: true, selects_devices: true }
+        Self { starts_threads: true, selects_devices: true, entry_quiet: false }
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the analysis says of a candidate pair.
 
+pub use super::decline::Decline;
 use super::program::{NodeId, ObjectId, Site, WaitScope};
 
 /// One candidate pair and what was decided.
@@ -13,12 +14,32 @@ pub struct Verdict {
     pub copies: Vec<Site>,
     /// The decision.
     pub decision: Decision,
+    /// What a reader of an accepted verdict should know.
+    pub notes: Vec<Note>,
+}
+
+/// See [`Verdict::notes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// The size is known only at run time, so it was not compared with θ_min.
+    SizeNotCompared,
+    /// S5 does not hold: the merged buffer needs concurrentManagedAccess.
+    NeedsConcurrentAccess,
+}
+
+impl std::fmt::Display for Note {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::SizeNotCompared => "the size is known only at run time and was not compared with the threshold",
+            Self::NeedsConcurrentAccess => "right only on devices with concurrentManagedAccess",
+        })
+    }
 }
 
 /// See [`Verdict`].
 #[derive(Clone, Debug)]
 pub enum Decision {
-    /// The pair can be merged, so.
+    /// The pair can be merged, in this way.
     Accept(MergePlan),
     /// It cannot; every broken condition is listed.
     Decline(Vec<Reason>),
@@ -33,11 +54,9 @@ pub struct Reason {
     pub at: Site,
     /// A path that shows it: the events in order, each with a few words.
     pub witness: Vec<(Site, String)>,
+    /// A repair that would make the pair acceptable, where `repair` asked for one and only an order is missing.
+    pub suggestion: Option<String>,
 }
-
-/// A broken condition. (The analysis extends this list; each has a stable code, a sentence and a hint.)
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Decline {}
 
 /// How a pair is merged. Only the prover makes one; `rewrite` takes it and cannot fail.
 #[derive(Clone, Debug)]
@@ -48,6 +67,7 @@ pub struct MergePlan {
     pub(super) yields: NodeId,
     pub(super) copies: Vec<(NodeId, SyncAction)>,
     pub(super) frees: Vec<(NodeId, FreeAction)>,
+    pub(super) waits: Vec<(NodeId, WaitScope)>,
     pub(super) exclusive_ok: bool,
 }
 
@@ -91,7 +111,8 @@ impl MergePlan {
     pub fn creates(&self) -> NodeId {
         self.creates
     }
-    /// The allocation that yields p.
+    /// The allocation that yields p. If the host buffer came from calloc, its own allocation node, be it this or [`Self::creates`],
+    /// fills p with zeroes.
     #[must_use]
     pub fn yields(&self) -> NodeId {
         self.yields
@@ -105,6 +126,11 @@ impl MergePlan {
     #[must_use]
     pub fn frees(&self) -> &[(NodeId, FreeAction)] {
         &self.frees
+    }
+    /// Waits to insert directly after a copy that stays. It waited when its host side was pageable; of managed memory it may not.
+    #[must_use]
+    pub fn waits(&self) -> &[(NodeId, WaitScope)] {
+        &self.waits
     }
     /// S5 holds: p may be managed memory where access is exclusive (concurrentManagedAccess = 0).
     #[must_use]

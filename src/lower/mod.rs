@@ -1,1 +1,276 @@
-//! (lower: see the crate docs.)
+//! LLVM IR → event program.
+//!
+//! [`lower_function`] reads one function of a host module, as it is after inlining and simplification, and makes the [`Program`] on which
+//! `analysis` decides, together with where each part of it came from ([`Lowered`]), which `rewrite` needs. It changes nothing.
+//!
+//! In the order in which the work is done:
+//! - `flow`: the blocks that control can reach;
+//! - `slots`: memory of the function's own whose contents are in plain sight (`float *d; cudaMalloc(&d, n)`);
+//! - `allocations`: the calls that make buffers; each is an object;
+//! - `pointers`: which values point into which object;
+//! - `uses`: accesses, and uses that are no accesses, of those values outside of calls;
+//! - `events` (with `launches`, `handles`): what each call does, in program order.
+//!
+//! Soundness rests on one rule: every use of a followed pointer ends as an access, as a [`PointerUse`], or as a [`Blemish`]; what is not
+//! understood is a blemish or a use that declines, never nothing. A buffer all of whose uses are of the first kind cannot be reached in
+//! any other way, because its address is nowhere else.
+
+mod allocations;
+mod context;
+mod events;
+mod flow;
+mod handles;
+pub mod ir;
+mod launches;
+mod pointers;
+mod sites;
+mod slots;
+mod symbolic;
+#[cfg(test)]
+pub(crate) mod tests;
+mod uses;
+
+use std::collections::HashMap;
+
+use self::allocations::space;
+pub use self::allocations::{Allocation, Delivery};
+pub use self::context::Context;
+use self::flow::Flow;
+use self::handles::Handles;
+use self::ir::{Block, Module, Opcode, Value};
+use self::pointers::Pointers;
+pub use self::slots::Cell;
+use self::slots::Slots;
+use self::symbolic::Atoms;
+use crate::analysis::program::{
+    Access, Blemish, BlemishKind, Event, Node, NodeId, Object, ObjectId, PointerUse, Program, Range, Site, Space,
+    UseKind,
+};
+use crate::analysis::symbolic::Sym;
+use crate::calls::{Callee, classify};
+
+/// Functions with more blocks than this are declined. The analyses are linear in blocks for each pair; no function of the samples has over
+/// 300 after inlining, generated code can have very many more.
+const MAX_BLOCKS: usize = 20_000;
+
+/// An event program and where its parts came from.
+pub struct Lowered<'m> {
+    /// For the analysis.
+    pub program: Program,
+    /// The instruction of each node, by [`Node::origin`]; `None` for nodes that stand for no instruction.
+    pub origins: Vec<Option<Value<'m>>>,
+    /// The allocation of each object, by [`ObjectId`].
+    pub allocations: Vec<Allocation<'m>>,
+}
+
+impl<'m> Lowered<'m> {
+    /// The instruction that a node stands for.
+    #[must_use]
+    pub fn instruction(&self, node: NodeId) -> Option<Value<'m>> {
+        self.origins.get(self.program.node(node).origin as usize).copied().flatten()
+    }
+}
+
+/// Does the function make device buffers? Others need not be lowered.
+#[must_use]
+pub fn has_device_allocation(function: Value<'_>) -> bool {
+    function.blocks().into_iter().flat_map(Block::instructions).any(|call| {
+        call.called_function().filter(|callee| callee.is_declaration()).is_some_and(|callee| {
+            match classify(&callee.name()) {
+                Callee::Cuda { row, .. } => matches!(
+                    row.meaning,
+                    crate::calls::cuda::Meaning::Allocate { allocator, .. } if space(allocator) == Space::Device
+                ),
+                _ => false,
+            }
+        })
+    })
+}
+
+/// Lowers a function with a body; `None` for a declaration.
+#[must_use]
+pub fn lower_function<'m>(context: &Context<'m>, function: Value<'m>) -> Option<Lowered<'m>> {
+    let flow = Flow::of(function)?;
+    let module = context.module;
+    let mut atoms = Atoms::default();
+    let slots = Slots::of(module, &flow);
+    let allocations = allocations::allocations(module, &flow, &slots, &mut atoms);
+    let pointers = Pointers::follow(module, &flow, &slots, &allocations, &mut atoms);
+    let mut lowering = Lowering {
+        context,
+        module,
+        handles: Handles::default(),
+        found: Findings::default(),
+        program: Program::default(),
+        origins: vec![None],
+        function,
+        flow: &flow,
+        slots: &slots,
+        allocations: &allocations,
+        pointers: &pointers,
+        atoms,
+    };
+    lowering.objects();
+    lowering.pointer_uses();
+    let positions = lowering.graph();
+    lowering.place_findings(&positions);
+    let Lowering { mut program, origins, handles, atoms, .. } = lowering;
+    program.atoms = atoms.values().iter().map(|value| positions.get(value).copied()).collect();
+    handles.give(&mut program);
+    Some(Lowered { program, origins, allocations })
+}
+
+/// What was found about instructions, before the graph has places for it.
+#[derive(Default)]
+struct Findings<'m> {
+    /// Accesses by instructions that are no calls.
+    accesses: HashMap<Value<'m>, Vec<Access>>,
+    uses: Vec<(Value<'m>, ObjectId, UseKind)>,
+    blemishes: Vec<(Value<'m>, BlemishKind, Vec<ObjectId>)>,
+}
+
+/// The work on one function.
+struct Lowering<'a, 'm> {
+    context: &'a Context<'m>,
+    module: Module<'m>,
+    function: Value<'m>,
+    flow: &'a Flow<'m>,
+    slots: &'a Slots<'m>,
+    allocations: &'a [Allocation<'m>],
+    pointers: &'a Pointers<'m>,
+    atoms: Atoms<'m>,
+    handles: Handles<'m>,
+    found: Findings<'m>,
+    program: Program,
+    origins: Vec<Option<Value<'m>>>,
+}
+
+impl<'m> Lowering<'_, 'm> {
+    fn objects(&mut self) {
+        let names = sites::names(self.flow, self.allocations);
+        self.program.objects = self
+            .allocations
+            .iter()
+            .zip(names)
+            .map(|(allocation, name)| Object {
+                name,
+                space: space(allocation.allocator),
+                origin: allocation.allocator,
+                size: allocation.size.clone(),
+                alignment: allocation.alignment,
+                site: sites::site(allocation.call),
+            })
+            .collect();
+        self.program.function = self.function.name();
+        self.program.module = self.context.facts;
+        // Any function but main may be called while work of its callers is in flight.
+        self.program.module.entry_quiet = self.function.name() == "main" && !self.context.constructors_launch();
+    }
+
+    /// Builds the graph; answers with the node before (or at the start of the block of) each instruction.
+    fn graph(&mut self) -> HashMap<Value<'m>, NodeId> {
+        let mut positions = HashMap::new();
+        let mut first = HashMap::new();
+        let mut last = HashMap::new();
+        for block in self.flow.blocks().to_vec() {
+            let mut node = self.node(Event::Skip, Site::default(), None);
+            first.insert(block, node);
+            if first.len() == 1 {
+                self.program.entry = node;
+            }
+            for instruction in block.instructions() {
+                positions.insert(instruction, node);
+                for event in self.events(instruction) {
+                    let next = self.node(event, sites::site(instruction), Some(instruction));
+                    self.program.graph.add_edge(node, next, ());
+                    node = next;
+                }
+            }
+            last.insert(block, node);
+        }
+        for block in self.flow.blocks() {
+            for successor in self.flow.successors(*block) {
+                self.program.graph.update_edge(last[block], first[&successor], ());
+            }
+        }
+        positions
+    }
+
+    fn node(&mut self, event: Event, site: Site, instruction: Option<Value<'m>>) -> NodeId {
+        let origin = match instruction {
+            None => 0,
+            Some(instruction) => {
+                self.origins.push(Some(instruction));
+                u32::try_from(self.origins.len() - 1).unwrap_or(0)
+            }
+        };
+        self.program.graph.add_node(Node { event, site, origin })
+    }
+
+    /// What an instruction does, as nodes in order.
+    fn events(&mut self, instruction: Value<'m>) -> Vec<Event> {
+        match instruction.opcode() {
+            Some(Opcode::LLVMCall | Opcode::LLVMInvoke | Opcode::LLVMCallBr) => self.call(instruction),
+            Some(Opcode::LLVMRet) => vec![Event::Exit { returns: true }],
+            Some(Opcode::LLVMUnreachable) => vec![Event::Exit { returns: false }],
+            // An exception that leaves main ends the program.
+            Some(Opcode::LLVMResume | Opcode::LLVMCleanupRet) => {
+                vec![Event::Exit { returns: self.function.name() != "main" }]
+            }
+            _ => self.found.accesses.remove(&instruction).map(Event::Host).into_iter().collect(),
+        }
+    }
+
+    /// The bytes `[offset, offset + length)` of a followed pointer's object, for an access at `at`.
+    fn range(&self, pointer: &pointers::Pointer, length: Option<Sym>, at: Value<'m>) -> Range {
+        let (Some(start), Some(len)) = (pointer.offset.clone(), length) else { return Range::Unknown };
+        let allocation = &self.allocations[pointer.object.0 as usize];
+        // Equal sums are equal bytes if nothing they are made of was computed anew in between; the allocation dominates the access, and
+        // what the size is made of dominates the allocation, so another round would have to pass the allocation again.
+        let whole = start == Sym::default()
+            && allocation.size.as_ref() == Some(&len)
+            && self.flow.dominates(allocation.call, at);
+        if whole { Range::Whole } else { Range::Part { start, len } }
+    }
+
+    fn record_use(&mut self, at: Value<'m>, object: ObjectId, kind: UseKind) {
+        self.found.uses.push((at, object, kind));
+    }
+
+    fn blemish(&mut self, at: Value<'m>, kind: BlemishKind, objects: Vec<ObjectId>) {
+        self.found.blemishes.push((at, kind, objects));
+    }
+
+    /// Gives uses and blemishes their places on the graph, and adds those of the function as a whole.
+    fn place_findings(&mut self, positions: &HashMap<Value<'m>, NodeId>) {
+        let entry = self.program.entry;
+        let node = |at: &Value<'m>| positions.get(at).copied().unwrap_or(entry);
+        let found = std::mem::take(&mut self.found);
+        self.program.uses = found
+            .uses
+            .into_iter()
+            .map(|(at, object, kind)| PointerUse { object, kind, node: node(&at), site: sites::site(at) })
+            .collect();
+        self.program.blemishes = found
+            .blemishes
+            .into_iter()
+            .map(|(at, kind, objects)| Blemish { kind, objects, node: node(&at), site: sites::site(at) })
+            .collect();
+        let mut of_function = Vec::new();
+        if self.function.has_function_attribute("optnone") {
+            of_function.push(BlemishKind::NotOptimised);
+        }
+        if self.context.captures_streams() {
+            of_function.push(BlemishKind::StreamCapture);
+        }
+        if self.flow.blocks().len() > MAX_BLOCKS {
+            of_function.push(BlemishKind::Limit("blocks in a function"));
+        }
+        self.program.blemishes.extend(of_function.into_iter().map(|kind| Blemish {
+            kind,
+            objects: vec![],
+            node: entry,
+            site: Site::default(),
+        }));
+    }
+}

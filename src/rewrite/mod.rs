@@ -1,1 +1,52 @@
-//! (rewrite: see the crate docs.)
+//! R1–R4: makes a program merge its buffers, as plans say.
+//!
+//! `analysis` decides, and only it makes a [`MergePlan`]; here nothing is decided and nothing can fail. In P' h and d are two names of one
+//! allocation p:
+//! - R1 ([`r1_allocation`]): the allocation that comes first makes p;
+//! - R2 ([`r2_renaming`]): the other yields p, so that every use of h and d is one of p;
+//! - R3 ([`r3_copies`]): each copy between h and d goes, and leaves the wait that the plan says;
+//! - R4 ([`r4_deallocation`]): the frees of h and d become one release of p.
+//!
+//! Premise, as everywhere: allocations succeed. Where one fails all the same, p is null, the call that made it reports the failure in its
+//! own way, and the other yields null.
+//!
+//! The module is left as LLVM's verifier wants it, with debug locations kept.
+
+mod edit;
+mod r1_allocation;
+mod r2_renaming;
+mod r3_copies;
+mod r4_deallocation;
+#[cfg(test)]
+mod tests;
+mod waits;
+
+use crate::analysis::program::{ObjectId, Program};
+use crate::analysis::verdict::MergePlan;
+use crate::lower::ir::Module;
+use crate::lower::{Allocation, Lowered};
+use edit::Editor;
+
+/// Applies the plans of one function, which were made from its `lowered` program. The program is given back for reports; the handles
+/// of instructions are gone, because some of the instructions are.
+pub fn apply<'m>(module: Module<'m>, lowered: Lowered<'m>, plans: &[&MergePlan]) -> Program {
+    let somewhere = lowered.origins.iter().flatten().next().copied();
+    if let Some(mut editor) = somewhere.and_then(|instruction| Editor::new(module, instruction)) {
+        // Waits after copies that stay come first: they are placed next to instructions that no plan removes.
+        for plan in plans {
+            r3_copies::wait_after_kept(&mut editor, &lowered, plan);
+        }
+        for plan in plans {
+            r4_deallocation::apply(&mut editor, &lowered, plan);
+            r3_copies::apply(&mut editor, &lowered, plan);
+            let merged = r1_allocation::apply(&mut editor, &lowered, plan);
+            r2_renaming::apply(&mut editor, &lowered, plan, &merged);
+        }
+    }
+    lowered.program
+}
+
+/// The allocation of an object.
+fn allocation<'a, 'm>(lowered: &'a Lowered<'m>, object: ObjectId) -> &'a Allocation<'m> {
+    &lowered.allocations[object.0 as usize]
+}

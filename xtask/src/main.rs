@@ -1,2 +1,117 @@
-//! The project's commands.
-fn main() {}
+//! The project's commands. Two of them do everything, set-up included: `cargo xtask demo` and `cargo xtask test`.
+
+mod context;
+mod demo;
+mod failure;
+mod gpu;
+mod products;
+mod samples;
+mod setup;
+mod test_suite;
+mod tool;
+mod ui;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use context::Context;
+use failure::Failure;
+
+/// Echo's commands. `demo` and `test` do all the set-up themselves.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", version, after_help = failure::EXIT_CODES)]
+struct Cli {
+    /// Install missing Debian packages without asking (also when the environment variable CI is set).
+    #[arg(long, short, global = true)]
+    yes: bool,
+    #[command(subcommand)]
+    command: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Find or install LLVM and the CUDA toolkit, and check each piece by running it.
+    Setup {
+        /// Take the CUDA toolkit's wheels from this folder instead of downloading them.
+        #[arg(long, value_name = "FOLDER")]
+        wheels: Option<PathBuf>,
+    },
+    /// Build the plugin and the CPU device.
+    Build {
+        /// Build the plugin for one LLVM major only (22 or 19), and nothing else.
+        #[arg(long, value_name = "MAJOR", value_parser = clap::value_parser!(u32).range(1..))]
+        plugin: Option<u32>,
+    },
+    /// Compile the samples without and with the plugin, run both on the CPU device, and show what was merged and what it saves.
+    Demo {
+        /// Only these samples.
+        #[arg(value_name = "SAMPLE")]
+        samples: Vec<String>,
+        /// Runs of each program; the table has medians.
+        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+        repeats: u32,
+        /// Also run in every schedule and access mode of the device and compare the outputs.
+        #[arg(long)]
+        schedules: bool,
+        /// Small buffers, as the tests use them.
+        #[arg(long)]
+        small: bool,
+        /// Print JSON instead of the table.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Build the samples for a real GPU, without and with the plugin, into a folder that can be carried to it.
+    GpuBundle {
+        /// The GPU's architecture.
+        #[arg(long, default_value = "sm_90")]
+        arch: String,
+        /// The folder [default: target/gpu].
+        #[arg(long, value_name = "FOLDER")]
+        out: Option<PathBuf>,
+    },
+    /// Run the whole test suite.
+    Test,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let context = Context::new(cli.yes);
+    match run(&cli.command, &context) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            failure.exit_code()
+        }
+    }
+}
+
+fn run(command: &Action, context: &Context) -> Result<(), Failure> {
+    match command {
+        Action::Setup { wheels } => setup::complete(context, wheels.as_deref()),
+        Action::Build { plugin } => {
+            setup::complete(context, None)?;
+            match plugin {
+                Some(major) => products::plugin(context, *major),
+                None => products::build(context),
+            }
+        }
+        Action::Demo { samples, repeats, schedules, small, json } => {
+            let options = demo::Options {
+                names: samples.clone(),
+                repeats: *repeats as usize,
+                size: if *small { samples::Size::Test } else { samples::Size::Demo },
+                schedules: *schedules,
+                json: *json,
+            };
+            demo::run(context, &options)
+        }
+        Action::GpuBundle { arch, out } => {
+            setup::complete(context, None)?;
+            products::plugin(context, setup::LLVM_PREFERRED)?;
+            gpu::bundle(context, arch, &out.clone().unwrap_or_else(|| context.target.join("gpu")))
+        }
+        Action::Test => test_suite::run(context),
+    }
+}

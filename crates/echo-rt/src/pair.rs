@@ -1,0 +1,247 @@
+//! A host and a device buffer that are one where the backend merges them.
+
+use crate::{Backend, Cuda, CudaError, Direction};
+
+/// A pair with its backend. Release it with [`Pair::release`]; dropping it without leaks the memory, as a program that never frees does.
+#[derive(Debug)]
+pub struct Pair {
+    backend: Backend,
+    host: usize,
+    device: usize,
+    bytes: usize,
+}
+
+impl Pair {
+    /// Allocates `bytes` bytes (at least 1, aligned to 256). Falls back to [`Backend::Separate`] where the merged allocation fails or
+    /// where the device's alias of mapped memory is another address.
+    ///
+    /// # Errors
+    /// The error of the separate allocation, once nothing else is left to try.
+    pub fn allocate(cuda: &impl Cuda, backend: Backend, bytes: usize) -> Result<Self, CudaError> {
+        let asked = bytes.max(1);
+        let merged = match backend {
+            Backend::Managed => cuda.malloc_managed(asked).ok(),
+            Backend::Mapped => match cuda.host_alloc(asked) {
+                Ok((host, device)) if host == device => Some(host),
+                Ok((host, _)) => {
+                    // The block is of no use; that it can't be given back is no reason to fail the allocation.
+                    let _ = cuda.host_free(host);
+                    None
+                }
+                Err(_) => None,
+            },
+            Backend::System => cuda.heap_alloc(asked),
+            Backend::Pinned | Backend::Separate => None,
+        };
+        if let Some(address) = merged {
+            return Ok(Self { backend, host: address, device: address, bytes });
+        }
+        if backend == Backend::Pinned
+            && let Ok((host, _)) = cuda.host_alloc(asked)
+        {
+            return match cuda.malloc(asked) {
+                Ok(device) => Ok(Self { backend, host, device, bytes }),
+                Err(error) => {
+                    cuda.host_free(host)?;
+                    Err(error)
+                }
+            };
+        }
+        let host = cuda.heap_alloc(asked).ok_or(CudaError::MEMORY_ALLOCATION)?;
+        match cuda.malloc(asked) {
+            Ok(device) => Ok(Self { backend: Backend::Separate, host, device, bytes }),
+            Err(error) => {
+                cuda.heap_free(host);
+                Err(error)
+            }
+        }
+    }
+
+    /// What the pair is made of in the end.
+    #[must_use]
+    pub fn backend(&self) -> Backend {
+        self.backend
+    }
+
+    /// The address that host code uses.
+    #[must_use]
+    pub fn host(&self) -> usize {
+        self.host
+    }
+
+    /// The address that the GPU uses.
+    #[must_use]
+    pub fn device(&self) -> usize {
+        self.device
+    }
+
+    /// A linking copy of `len` bytes from offset `start`: a wait where the pair is merged (R3), else the copy.
+    ///
+    /// # Errors
+    /// What the wait or the copy says.
+    ///
+    /// # Panics
+    /// If the range leaves the buffer.
+    pub fn link(&self, cuda: &impl Cuda, direction: Direction, start: usize, len: usize) -> Result<(), CudaError> {
+        assert!(start.checked_add(len).is_some_and(|end| end <= self.bytes), "linking copy leaves the buffer");
+        if self.backend.is_merged() {
+            return cuda.synchronize();
+        }
+        let (dst, src) = match direction {
+            Direction::HostToDevice => (self.device, self.host),
+            Direction::DeviceToHost => (self.host, self.device),
+        };
+        cuda.copy(dst + start, src + start, len, direction)
+    }
+
+    /// Releases the memory once work on it is done (R4: after both frees of the program).
+    ///
+    /// # Errors
+    /// What the waits and frees say; everything is released as far as possible.
+    pub fn release(self, cuda: &impl Cuda) -> Result<(), CudaError> {
+        match self.backend {
+            Backend::Managed => cuda.free(self.host),
+            Backend::Mapped => {
+                let waited = cuda.synchronize();
+                cuda.host_free(self.host).and(waited)
+            }
+            Backend::System => {
+                let waited = cuda.synchronize();
+                cuda.heap_free(self.host);
+                waited
+            }
+            Backend::Pinned => {
+                let freed = cuda.free(self.device);
+                cuda.host_free(self.host).and(freed)
+            }
+            Backend::Separate => {
+                let freed = cuda.free(self.device);
+                cuda.heap_free(self.host);
+                freed
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// Counts blocks of each kind, records copies and waits, and fails the kinds that it is told to.
+    #[derive(Default)]
+    struct Fake {
+        next: Cell<usize>,
+        live: RefCell<BTreeMap<usize, &'static str>>,
+        log: RefCell<Vec<String>>,
+        refuse: &'static [&'static str],
+        split_alias: bool,
+    }
+
+    impl Fake {
+        fn take(&self, kind: &'static str) -> Option<usize> {
+            if self.refuse.contains(&kind) {
+                return None;
+            }
+            self.next.set(self.next.get() + 0x1000);
+            self.live.borrow_mut().insert(self.next.get(), kind);
+            Some(self.next.get())
+        }
+        fn give(&self, address: usize, kind: &'static str) {
+            assert_eq!(self.live.borrow_mut().remove(&address), Some(kind), "freed by the wrong allocator");
+            self.log.borrow_mut().push(format!("free {kind}"));
+        }
+    }
+
+    impl Cuda for Fake {
+        fn malloc(&self, _: usize) -> Result<usize, CudaError> {
+            self.take("device").ok_or(CudaError::MEMORY_ALLOCATION)
+        }
+        fn free(&self, address: usize) -> Result<(), CudaError> {
+            let kind = self.live.borrow()[&address];
+            assert!(kind == "device" || kind == "managed");
+            self.give(address, kind);
+            Ok(())
+        }
+        fn malloc_managed(&self, _: usize) -> Result<usize, CudaError> {
+            self.take("managed").ok_or(CudaError::MEMORY_ALLOCATION)
+        }
+        fn host_alloc(&self, _: usize) -> Result<(usize, usize), CudaError> {
+            let address = self.take("pinned").ok_or(CudaError::MEMORY_ALLOCATION)?;
+            Ok((address, if self.split_alias { address + 7 } else { address }))
+        }
+        fn host_free(&self, address: usize) -> Result<(), CudaError> {
+            self.give(address, "pinned");
+            Ok(())
+        }
+        fn heap_alloc(&self, _: usize) -> Option<usize> {
+            self.take("heap")
+        }
+        fn heap_free(&self, address: usize) {
+            self.give(address, "heap");
+        }
+        fn copy(&self, dst: usize, src: usize, bytes: usize, _: Direction) -> Result<(), CudaError> {
+            self.log.borrow_mut().push(format!("copy {dst:x} {src:x} {bytes}"));
+            Ok(())
+        }
+        fn synchronize(&self) -> Result<(), CudaError> {
+            self.log.borrow_mut().push("wait".into());
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn merged_pairs_have_one_address_and_wait_where_they_copied() {
+        for backend in [Backend::Managed, Backend::Mapped, Backend::System] {
+            let cuda = Fake::default();
+            let pair = Pair::allocate(&cuda, backend, 64).unwrap();
+            assert_eq!((pair.backend(), pair.host()), (backend, pair.device()));
+            pair.link(&cuda, Direction::DeviceToHost, 0, 64).unwrap();
+            assert_eq!(*cuda.log.borrow(), ["wait"]);
+            pair.release(&cuda).unwrap();
+            assert!(cuda.live.borrow().is_empty());
+        }
+    }
+
+    #[test]
+    fn unmerged_pairs_copy_the_range_in_its_direction() {
+        for backend in [Backend::Pinned, Backend::Separate] {
+            let cuda = Fake::default();
+            let pair = Pair::allocate(&cuda, backend, 64).unwrap();
+            assert_ne!(pair.host(), pair.device());
+            pair.link(&cuda, Direction::HostToDevice, 16, 8).unwrap();
+            let expected = format!("copy {:x} {:x} 8", pair.device() + 16, pair.host() + 16);
+            assert_eq!(*cuda.log.borrow(), [expected]);
+            pair.release(&cuda).unwrap();
+            assert!(cuda.live.borrow().is_empty());
+        }
+    }
+
+    #[test]
+    fn a_refused_backend_falls_back_and_leaks_nothing() {
+        let refuse: &[&str] = &["managed", "pinned"];
+        for backend in [Backend::Managed, Backend::Mapped, Backend::Pinned] {
+            let cuda = Fake { refuse, ..Fake::default() };
+            let pair = Pair::allocate(&cuda, backend, 0).unwrap();
+            assert_eq!(pair.backend(), Backend::Separate);
+            pair.release(&cuda).unwrap();
+            assert!(cuda.live.borrow().is_empty());
+        }
+        let cuda = Fake { split_alias: true, ..Fake::default() };
+        let pair = Pair::allocate(&cuda, Backend::Mapped, 8).unwrap();
+        assert_eq!(pair.backend(), Backend::Separate, "an alias at another address can't be merged");
+        pair.release(&cuda).unwrap();
+        assert!(cuda.live.borrow().is_empty());
+    }
+
+    #[test]
+    fn a_failing_device_allocation_gives_back_the_host_half() {
+        for backend in [Backend::Pinned, Backend::Separate] {
+            let cuda = Fake { refuse: &["device"], ..Fake::default() };
+            assert_eq!(Pair::allocate(&cuda, backend, 8).unwrap_err(), CudaError::MEMORY_ALLOCATION);
+            assert!(cuda.live.borrow().is_empty());
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Which queued work the program has waited for: vector clocks over streams.
+//!
+//! It answers one question: may the host touch managed memory again? That depends on the waits that the program made, not on how fast the
+//! device was, so the answer is the same in every run.
+
+use crate::layout::LEGACY_STREAM;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// For each stream slot the last command that is known to be done, or that would be.
+pub type Clock = BTreeMap<u32, u64>;
+
+/// Waits and outstanding work.
+#[derive(Debug, Default)]
+pub struct Coverage {
+    /// What has happened once the last command of a stream is done.
+    streams: BTreeMap<u32, Clock>,
+    nonblocking: BTreeSet<u32>,
+    /// Last work of each stream that the program has not waited for.
+    outstanding: Clock,
+}
+
+impl Coverage {
+    /// A command was queued. `after`: what it waits for besides the rules of streams. `works`: the device touches memory for it.
+    pub fn enqueue(&mut self, slot: u32, nonblocking: bool, sequence: u64, after: Option<&Clock>, works: bool) {
+        if nonblocking {
+            self.nonblocking.insert(slot);
+        } else {
+            self.nonblocking.remove(&slot);
+        }
+        let mut clock = self.streams.remove(&slot).unwrap_or_default();
+        if let Some(after) = after {
+            join(&mut clock, after);
+        }
+        if slot == LEGACY_STREAM {
+            for (_, other) in self.streams.iter().filter(|(other, _)| !self.nonblocking.contains(other)) {
+                join(&mut clock, other);
+            }
+        } else if !nonblocking && let Some(legacy) = self.streams.get(&LEGACY_STREAM) {
+            join(&mut clock, legacy);
+        }
+        clock.insert(slot, sequence);
+        self.streams.insert(slot, clock);
+        if works {
+            self.outstanding.insert(slot, sequence);
+        }
+    }
+
+    /// What is done once all that is queued in `slot` now is done.
+    pub fn snapshot(&self, slot: u32) -> Clock {
+        self.streams.get(&slot).cloned().unwrap_or_default()
+    }
+
+    /// What is done once everything that is queued now is done.
+    pub fn snapshot_all(&self) -> Clock {
+        let mut all = Clock::new();
+        for clock in self.streams.values() {
+            join(&mut all, clock);
+        }
+        all
+    }
+
+    /// The program waited for all of `clock`.
+    pub fn waited(&mut self, clock: &Clock) {
+        self.outstanding.retain(|slot, last| clock.get(slot).is_none_or(|done| done < last));
+        if self.outstanding.is_empty() {
+            // Nothing older can matter: keep the clocks short.
+            for (slot, own) in &mut self.streams {
+                own.retain(|other, _| other == slot);
+            }
+        }
+    }
+
+    /// Whether the program has waited for all work.
+    pub fn is_idle(&self) -> bool {
+        self.outstanding.is_empty()
+    }
+
+    /// Whether the program has waited for all work of `slot`.
+    pub fn is_stream_idle(&self, slot: u32) -> bool {
+        !self.outstanding.contains_key(&slot)
+    }
+}
+
+fn join(clock: &mut Clock, other: &Clock) {
+    for (slot, sequence) in other {
+        let own = clock.entry(*slot).or_default();
+        *own = (*own).max(*sequence);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_wait_covers_its_own_stream_only() {
+        let mut c = Coverage::default();
+        c.enqueue(1, true, 1, None, true);
+        c.enqueue(2, true, 2, None, true);
+        c.waited(&c.snapshot(1));
+        assert!(!c.is_idle());
+        assert!(c.is_stream_idle(1));
+        assert!(!c.is_stream_idle(2));
+        c.waited(&c.snapshot(2));
+        assert!(c.is_idle());
+    }
+
+    #[test]
+    fn a_wait_for_an_event_covers_what_came_before_it() {
+        let mut c = Coverage::default();
+        c.enqueue(1, true, 1, None, true);
+        let event = c.snapshot(1);
+        c.waited(&event);
+        assert!(c.is_idle());
+        c.enqueue(1, true, 2, None, true);
+        c.waited(&event);
+        assert!(!c.is_idle());
+    }
+
+    #[test]
+    fn the_legacy_stream_covers_blocking_streams() {
+        let mut c = Coverage::default();
+        c.enqueue(1, false, 1, None, true);
+        c.enqueue(LEGACY_STREAM, false, 2, None, true);
+        c.waited(&c.snapshot(LEGACY_STREAM));
+        assert!(c.is_idle());
+        c.enqueue(2, true, 3, None, true);
+        c.enqueue(LEGACY_STREAM, false, 4, None, true);
+        c.waited(&c.snapshot(LEGACY_STREAM));
+        assert!(!c.is_idle());
+    }
+
+    #[test]
+    fn waits_go_through_events_between_streams() {
+        let mut c = Coverage::default();
+        c.enqueue(1, true, 1, None, true);
+        let event = c.snapshot(1);
+        c.enqueue(2, true, 2, Some(&event), false);
+        c.enqueue(2, true, 3, None, true);
+        c.waited(&c.snapshot(2));
+        assert!(c.is_idle());
+    }
+
+    #[test]
+    fn what_does_no_work_leaves_the_host_free() {
+        let mut c = Coverage::default();
+        c.enqueue(1, true, 1, None, false);
+        assert!(c.is_idle());
+        c.enqueue(1, true, 2, None, true);
+        c.waited(&c.snapshot_all());
+        assert!(c.is_idle());
+    }
+}

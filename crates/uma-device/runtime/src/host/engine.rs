@@ -1,0 +1,81 @@
+//! The one engine of a program: made by the first call that needs it, useless in a forked child.
+
+use super::regions::Regions;
+use super::state::State;
+use crate::error::{CudaError, Result};
+use crate::settings::Settings;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// What all threads of the program share.
+pub struct Engine {
+    /// The modes.
+    pub settings: Settings,
+    /// The regions.
+    pub regions: Arc<Regions>,
+    state: Mutex<State>,
+}
+
+static ENGINE: OnceLock<Option<Engine>> = OnceLock::new();
+
+/// Set in a child that was forked after the engine was made: the device process belongs to the parent.
+static FORKED: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn note_fork() {
+    FORKED.store(true, Ordering::Relaxed);
+}
+
+/// Whether this process is a forked child that must not use the parent's device.
+pub fn is_forked_child() -> bool {
+    FORKED.load(Ordering::Relaxed)
+}
+
+/// The engine; the first call makes it. A failure is said once on stderr and is the answer to every call.
+pub fn engine() -> Result<&'static Engine> {
+    let made = ENGINE.get_or_init(|| Engine::create().map_err(|problem| eprintln!("uma-device: {problem}")).ok());
+    made.as_ref().ok_or(CudaError::ErrorInitializationError)
+}
+
+/// The engine if there is one.
+pub fn engine_if_made() -> Option<&'static Engine> {
+    ENGINE.get()?.as_ref()
+}
+
+/// Settings without an engine: for calls that only ask.
+pub fn settings() -> Result<Settings> {
+    if let Some(engine) = engine_if_made() {
+        return Ok(engine.settings);
+    }
+    Settings::from_environment().map_err(|problem| {
+        // A program asks for many attributes; one sentence is enough.
+        static SAID: AtomicBool = AtomicBool::new(false);
+        if !SAID.swap(true, Ordering::Relaxed) {
+            eprintln!("uma-device: {problem}");
+        }
+        CudaError::ErrorInitializationError
+    })
+}
+
+/// Bytes of memory of this machine, which are the device's too.
+pub fn total_memory() -> usize {
+    // SAFETY: sysconf has no preconditions.
+    let (pages, page) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
+    usize::try_from(pages).unwrap_or(0).saturating_mul(usize::try_from(page).unwrap_or(0))
+}
+
+impl Engine {
+    fn create() -> std::result::Result<Engine, Box<dyn std::error::Error>> {
+        let settings = Settings::from_environment()?;
+        let regions = Arc::new(Regions::create()?);
+        // SAFETY: the handler only stores to an atomic.
+        unsafe { libc::pthread_atfork(None, None, Some(note_fork)) };
+        crate::statistics::start();
+        let state = State::new(Arc::clone(&regions), settings, total_memory());
+        Ok(Engine { settings, regions, state: Mutex::new(state) })
+    }
+
+    /// Locks what changes. A panic elsewhere left no half-done state that matters more than going on.
+    pub fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

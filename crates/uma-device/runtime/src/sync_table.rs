@@ -1,0 +1,226 @@
+//! When a call that moves memory returns, and who moves the bytes: one row a case, as data.
+//!
+//! The rules are those of the CUDA Runtime API reference, section "API synchronization behavior" (named `ASB` below), and of the reference page
+//! of the call. What the rules leave open is decided for the strict side: a program that needs more than they promise should fail here.
+//!
+//! One freedom is used: after a synchronous copy from pageable memory the last step to device memory *may* still be running (ASB, Memcpy,
+//! Synchronous, 1). In the eager schedule the bytes are put in place at once, which is as fast as one copy can be; in the lazy and random
+//! schedules they are staged, so that work which doesn't wait for the copy sees old bytes.
+
+/// What kind of memory an address is, as the rules tell them apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// Any memory of the program that CUDA does not know.
+    Pageable,
+    /// `cudaMallocHost`, `cudaHostAlloc`, `cudaHostRegister`.
+    Pinned,
+    /// `cudaMallocManaged`, `__managed__`.
+    Managed,
+    /// `cudaMalloc` and its kin, `__device__`, `__constant__`.
+    Device,
+}
+
+/// One end of a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Host memory that only the host reaches.
+    Pageable,
+    /// Host memory that the device reaches too.
+    Pinned,
+    /// Device memory.
+    Device,
+}
+
+/// Who moves the bytes, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// The device, in stream order.
+    Device,
+    /// The host puts the source aside at once; the device does the rest in stream order.
+    Stage,
+    /// As [`Method::Stage`], but the host first waits for the stream.
+    WaitThenStage,
+    /// The host itself, when the stream has reached the copy.
+    HostTurn,
+}
+
+/// When the call returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Returns {
+    /// When the command is queued (and the source, if staged, is consumed).
+    Queued,
+    /// When the bytes are in place.
+    Complete,
+}
+
+/// A row of [`COPIES`].
+#[derive(Clone, Copy, Debug)]
+pub struct CopyRule {
+    /// `cudaMemcpy…Async`.
+    pub asynchronous: bool,
+    /// Source.
+    pub from: Side,
+    /// Target.
+    pub to: Side,
+    /// Who moves the bytes.
+    pub method: Method,
+    /// When the call returns.
+    pub returns: Returns,
+    /// Where the rule comes from.
+    pub source: &'static str,
+}
+
+const fn row(
+    asynchronous: bool,
+    from: Side,
+    to: Side,
+    method: Method,
+    returns: Returns,
+    source: &'static str,
+) -> CopyRule {
+    CopyRule { asynchronous, from, to, method, returns, source }
+}
+
+const SYNC: bool = false;
+const ASYNC: bool = true;
+
+/// Copies of every shape (`cudaMemcpy`, `2D`, `3D`, `ToSymbol`, `FromSymbol`).
+pub const COPIES: [CopyRule; 18] = {
+    use Method::{HostTurn, Stage, WaitThenStage};
+    use Returns::{Complete, Queued};
+    use Side::{Device, Pageable, Pinned};
+    [
+        row(SYNC, Pageable, Device, WaitThenStage, Queued, "ASB, Memcpy, Synchronous, 1"),
+        row(SYNC, Pinned, Device, Method::Device, Complete, "ASB, Memcpy, Synchronous, 2"),
+        row(SYNC, Device, Pageable, HostTurn, Complete, "ASB, Memcpy, Synchronous, 3"),
+        row(SYNC, Device, Pinned, Method::Device, Complete, "ASB, Memcpy, Synchronous, 3"),
+        row(SYNC, Device, Device, Method::Device, Queued, "ASB, Memcpy, Synchronous, 4"),
+        row(SYNC, Pageable, Pageable, HostTurn, Complete, "ASB, Memcpy, Synchronous, 5"),
+        row(SYNC, Pageable, Pinned, HostTurn, Complete, "ASB, Memcpy, Synchronous, 5"),
+        row(SYNC, Pinned, Pageable, HostTurn, Complete, "ASB, Memcpy, Synchronous, 5"),
+        row(SYNC, Pinned, Pinned, HostTurn, Complete, "ASB, Memcpy, Synchronous, 5"),
+        row(ASYNC, Pageable, Device, Stage, Queued, "ASB, Memcpy, Asynchronous, 2"),
+        row(ASYNC, Pinned, Device, Method::Device, Queued, "ASB, Memcpy, Asynchronous, 4"),
+        row(ASYNC, Device, Pageable, HostTurn, Complete, "ASB, Memcpy, Asynchronous, 1"),
+        row(ASYNC, Device, Pinned, Method::Device, Queued, "ASB, Memcpy, Asynchronous, 4"),
+        row(ASYNC, Device, Device, Method::Device, Queued, "ASB, Memcpy, Asynchronous, 4"),
+        row(ASYNC, Pageable, Pageable, HostTurn, Complete, "ASB, Memcpy, Asynchronous, 3"),
+        row(ASYNC, Pageable, Pinned, HostTurn, Complete, "ASB, Memcpy, Asynchronous, 3"),
+        row(ASYNC, Pinned, Pageable, HostTurn, Complete, "ASB, Memcpy, Asynchronous, 3"),
+        row(ASYNC, Pinned, Pinned, HostTurn, Complete, "ASB, Memcpy, Asynchronous, 3"),
+    ]
+};
+
+/// The row of a copy. Every case has one (a test counts them).
+pub fn copy_rule(asynchronous: bool, from: Side, to: Side) -> Option<&'static CopyRule> {
+    COPIES.iter().find(|rule| rule.asynchronous == asynchronous && rule.from == from && rule.to == to)
+}
+
+/// When a memset returns. `cudaMemset…`: ASB, Memset: asynchronous but for pinned and managed targets; `cudaMemset…Async`: always asynchronous.
+pub fn memset_returns(asynchronous: bool, target: Memory) -> Returns {
+    match (asynchronous, target) {
+        (false, Memory::Pinned | Memory::Managed | Memory::Pageable) => Returns::Complete,
+        (false, Memory::Device) | (true, _) => Returns::Queued,
+    }
+}
+
+/// `cudaMemcpyKind`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyKind {
+    /// 0
+    HostToHost,
+    /// 1
+    HostToDevice,
+    /// 2
+    DeviceToHost,
+    /// 3
+    DeviceToDevice,
+    /// 4: the addresses decide.
+    Default,
+}
+
+impl CopyKind {
+    /// From the number that a program passes.
+    pub fn from_number(kind: i32) -> Option<CopyKind> {
+        [
+            CopyKind::HostToHost,
+            CopyKind::HostToDevice,
+            CopyKind::DeviceToHost,
+            CopyKind::DeviceToDevice,
+            CopyKind::Default,
+        ]
+        .get(usize::try_from(kind).ok()?)
+        .copied()
+    }
+
+    /// What the ends are for the rules; `None` when the memory is not what the kind says.
+    ///
+    /// Pinned and managed memory can stand for either side. With [`CopyKind::Default`] managed memory is device memory.
+    pub fn sides(self, from: Memory, to: Memory) -> Option<(Side, Side)> {
+        let (from_device, to_device) = match self {
+            CopyKind::HostToHost => (false, false),
+            CopyKind::HostToDevice => (false, true),
+            CopyKind::DeviceToHost => (true, false),
+            CopyKind::DeviceToDevice => (true, true),
+            CopyKind::Default => {
+                let is_device = |memory| matches!(memory, Memory::Device | Memory::Managed);
+                (is_device(from), is_device(to))
+            }
+        };
+        Some((side(from, from_device)?, side(to, to_device)?))
+    }
+}
+
+fn side(memory: Memory, as_device: bool) -> Option<Side> {
+    match (memory, as_device) {
+        (Memory::Pageable, false) => Some(Side::Pageable),
+        (Memory::Pinned | Memory::Managed, false) => Some(Side::Pinned),
+        (Memory::Device | Memory::Managed | Memory::Pinned, true) => Some(Side::Device),
+        (Memory::Pageable, true) | (Memory::Device, false) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_case_has_one_row() {
+        let sides = [Side::Pageable, Side::Pinned, Side::Device];
+        for asynchronous in [false, true] {
+            for from in sides {
+                for to in sides {
+                    let rows = COPIES.iter().filter(|r| r.asynchronous == asynchronous && r.from == from && r.to == to);
+                    assert_eq!(rows.count(), 1, "{asynchronous} {from:?} {to:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn pageable_memory_is_never_left_to_the_device() {
+        for rule in &COPIES {
+            if rule.from == Side::Pageable || rule.to == Side::Pageable {
+                assert_ne!(rule.method, Method::Device, "{rule:?}");
+            }
+            // Nothing may write pageable memory after the call has returned.
+            if rule.to == Side::Pageable {
+                assert_eq!(rule.returns, Returns::Complete, "{rule:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn kinds_must_fit_the_memory() {
+        use Memory::{Device, Managed, Pageable, Pinned};
+        assert_eq!(CopyKind::HostToDevice.sides(Pageable, Pageable), None);
+        assert_eq!(CopyKind::HostToDevice.sides(Device, Device), None);
+        assert_eq!(CopyKind::DeviceToHost.sides(Pageable, Pageable), None);
+        assert_eq!(CopyKind::HostToHost.sides(Device, Pageable), None);
+        assert_eq!(CopyKind::HostToDevice.sides(Pageable, Device), Some((Side::Pageable, Side::Device)));
+        assert_eq!(CopyKind::HostToDevice.sides(Managed, Managed), Some((Side::Pinned, Side::Device)));
+        assert_eq!(CopyKind::Default.sides(Pinned, Managed), Some((Side::Pinned, Side::Device)));
+        assert_eq!(CopyKind::from_number(5), None);
+        assert_eq!(CopyKind::from_number(-1), None);
+    }
+}

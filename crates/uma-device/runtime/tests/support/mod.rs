@@ -1,0 +1,103 @@
+//! Builds the test programs once and runs them on the CPU device.
+
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+/// The workspace's folder.
+pub(crate) fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..").canonicalize().expect("the workspace exists")
+}
+
+/// The CUDA toolkit that `cargo xtask setup` unpacks.
+pub(crate) fn cuda() -> PathBuf {
+    std::env::var_os("CUDA_PATH").map_or_else(|| workspace().join("target/cuda"), PathBuf::from)
+}
+
+/// A folder with the library under both of its names, the device process, and what is built there.
+pub(crate) struct Bench {
+    folder: tempfile::TempDir,
+}
+
+impl Bench {
+    /// Builds `programs/NAME.cu` with uma-clang++.
+    pub(crate) fn new(name: &str) -> Bench {
+        let bench = Bench::empty();
+        bench.compile(&format!("{name}.cu"), name);
+        bench
+    }
+
+    /// The library alone.
+    pub(crate) fn empty() -> Bench {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let library = built().join("libcudart.so");
+        for name in ["libcudart.so", "libcudart.so.13"] {
+            std::os::unix::fs::symlink(&library, folder.path().join(name)).expect("a link to the library");
+        }
+        let device = env!("CARGO_BIN_EXE_uma-deviced");
+        std::os::unix::fs::symlink(device, folder.path().join("uma-deviced")).expect("a link to the device process");
+        Bench { folder }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn compile(&self, source: &str, name: &str) {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
+        let mut command = Command::new(compiler());
+        command.arg("-O2").arg(format!("--cuda-path={}", cuda().display())).arg(source);
+        command.arg("-o").arg(self.path().join(name)).arg("-L").arg(self.path()).args(["-lcudart", "-pthread"]);
+        let output = command.output().expect("uma-clang runs");
+        assert!(output.status.success(), "{name} does not compile:\n{}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// A command that runs a program with `modes` (`NAME=value`, without `UMA_DEVICE_`) set.
+    pub(crate) fn command(&self, program: &str, arguments: &[&str], modes: &[&str]) -> Command {
+        let mut command = Command::new("timeout");
+        command.arg("120").arg(self.path().join(program)).args(arguments);
+        command.env("LD_LIBRARY_PATH", self.path()).stdin(Stdio::null());
+        for name in ["ACCESS", "SCHEDULE", "LINK", "POISON", "PROCESS"] {
+            command.env_remove(format!("UMA_DEVICE_{name}"));
+        }
+        for mode in modes {
+            let (name, value) = mode.split_once('=').expect("a mode is NAME=value");
+            command.env(format!("UMA_DEVICE_{name}"), value);
+        }
+        command
+    }
+
+    pub(crate) fn output(&self, program: &str, arguments: &[&str], modes: &[&str]) -> Output {
+        self.command(program, arguments, modes).output().expect("the program starts")
+    }
+
+    /// Runs a case that must succeed; what it prints.
+    pub(crate) fn run(&self, program: &str, case: &str, modes: &[&str]) -> String {
+        let output = self.output(program, &[case], modes);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{program} {case} {modes:?}: {}\n{text}{errors}", output.status);
+        text
+    }
+}
+
+/// The folder that cargo builds into.
+fn built() -> PathBuf {
+    Path::new(env!("CARGO_BIN_EXE_uma-deviced")).parent().expect("a file has a folder").to_owned()
+}
+
+/// The kernel compiler, built if need be.
+fn compiler() -> &'static Path {
+    static COMPILER: OnceLock<PathBuf> = OnceLock::new();
+    COMPILER.get_or_init(|| {
+        let mut command = Command::new(env!("CARGO"));
+        command.args(["build", "--quiet", "--package", "uma-compiler"]).current_dir(workspace());
+        if built().ends_with("release") {
+            command.arg("--release");
+        }
+        assert!(command.status().expect("cargo runs").success(), "uma-clang does not build");
+        built().join("uma-clang")
+    })
+}

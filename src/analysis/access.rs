@@ -1,0 +1,186 @@
+//! What each node does to each object, in one form for host code, GPU work and copies.
+//!
+//! Three things are added to what the program says: a copy reads its source and writes its destination; calloc writes zeroes where it
+//! allocates; and once GPU work has kept a device pointer (`captures`), later work that can use kept pointers, and calls that nobody
+//! modelled, may read and write that object until it is freed.
+
+use std::collections::BTreeSet;
+
+use super::cfg::Cfg;
+use super::dataflow::forward;
+use super::program::{Access, AccessKind, Allocator, Copy, Event, NodeId, ObjectId, Place, Program, Range, StreamId};
+use super::symbolic::Sym;
+
+/// Who touches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Actor {
+    /// Host code, when control is there.
+    Host,
+    /// Work on a stream, later; `None`: nobody knows which.
+    Gpu(Option<StreamId>),
+}
+
+/// One access.
+#[derive(Clone, Debug)]
+pub(super) struct Touch {
+    pub(super) object: ObjectId,
+    pub(super) writes: bool,
+    pub(super) range: Range,
+    /// It happens at every visit and covers every byte of the object.
+    pub(super) whole: bool,
+    pub(super) actor: Actor,
+}
+
+/// Every access of a program, by node.
+pub(super) struct Accesses {
+    by_node: Vec<Vec<Touch>>,
+    captured: Vec<BTreeSet<ObjectId>>,
+}
+
+impl Accesses {
+    pub(super) fn new(program: &Program, cfg: &Cfg<'_>) -> Self {
+        let captured = captured(program, cfg);
+        let mut by_node = vec![Vec::new(); program.graph.node_count()];
+        for &node in cfg.order() {
+            by_node[node.index()] = touches(program, cfg, node, &captured[node.index()]);
+        }
+        Self { by_node, captured }
+    }
+
+    /// What the node touches.
+    pub(super) fn at(&self, node: NodeId) -> &[Touch] {
+        &self.by_node[node.index()]
+    }
+
+    /// GPU work may hold the object's pointer when control arrives at the node.
+    pub(super) fn is_captured(&self, object: ObjectId, node: NodeId) -> bool {
+        self.captured[node.index()].contains(&object)
+    }
+}
+
+fn captured(program: &Program, cfg: &Cfg<'_>) -> Vec<BTreeSet<ObjectId>> {
+    let join = |into: &mut BTreeSet<ObjectId>, from: &BTreeSet<ObjectId>| {
+        let before = into.len();
+        into.extend(from);
+        into.len() > before
+    };
+    let transfer = |node: NodeId, state: &mut BTreeSet<ObjectId>| match &program.node(node).event {
+        Event::Alloc(object) | Event::Free { object, .. } => {
+            state.remove(object);
+        }
+        Event::Enqueue { work, .. } => state.extend(&work.captures),
+        _ => {}
+    };
+    forward(program, cfg, BTreeSet::new(), join, transfer).into_iter().map(Option::unwrap_or_default).collect()
+}
+
+fn touches(program: &Program, cfg: &Cfg<'_>, node: NodeId, captured: &BTreeSet<ObjectId>) -> Vec<Touch> {
+    let touch = |access: &Access, actor| Touch {
+        object: access.object,
+        writes: access.kind == AccessKind::Write,
+        range: access.range.clone(),
+        whole: access.must && covers(program, cfg, access.object, &access.range, node),
+        actor,
+    };
+    let anything = |object: &ObjectId, actor| {
+        [false, true].map(|writes| Touch { object: *object, writes, range: Range::Unknown, whole: false, actor })
+    };
+    match &program.node(node).event {
+        Event::Host(accesses) => accesses.iter().map(|access| touch(access, Actor::Host)).collect(),
+        Event::Enqueue { stream, work } => {
+            let actor = Actor::Gpu(Some(*stream));
+            let mut all: Vec<Touch> = work.accesses.iter().map(|access| touch(access, actor)).collect();
+            if work.touches_captured {
+                all.extend(captured.iter().flat_map(|object| anything(object, actor)));
+            }
+            all
+        }
+        Event::Copy(copy) => {
+            let side = |place: &Place, writes| {
+                place.object.map(|object| Touch {
+                    object,
+                    writes,
+                    range: place.range.clone(),
+                    whole: covers(program, cfg, object, &place.range, node),
+                    actor: Actor::Gpu(Some(copy.stream)),
+                })
+            };
+            side(&copy.src, false).into_iter().chain(side(&copy.dst, true)).collect()
+        }
+        Event::Alloc(object) if program.object(*object).origin == Allocator::Calloc => {
+            vec![Touch { object: *object, writes: true, range: Range::Whole, whole: true, actor: Actor::Host }]
+        }
+        Event::Opaque { launches: true, .. } => {
+            captured.iter().flat_map(|object| anything(object, Actor::Gpu(None))).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The range is provably all of the object, at a visit of `node`.
+fn covers(program: &Program, cfg: &Cfg<'_>, object: ObjectId, range: &Range, node: NodeId) -> bool {
+    match range {
+        Range::Whole => true,
+        Range::Unknown => false,
+        Range::Part { start, len } => {
+            start.as_constant() == Some(0)
+                && program.object(object).size.as_ref() == Some(len)
+                && allocations(program, object).all(|alloc| same_value(program, cfg, len, alloc, node))
+        }
+    }
+}
+
+/// The nodes that allocate the object.
+pub(super) fn allocations(program: &Program, object: ObjectId) -> impl Iterator<Item = NodeId> + '_ {
+    program.graph.node_indices().filter(move |node| matches!(program.node(*node).event, Event::Alloc(o) if o == object))
+}
+
+/// The sum has the same value at a visit of `later` as it had at the last visit of `earlier`: no atom gets a new value in between.
+pub(super) fn same_value(program: &Program, cfg: &Cfg<'_>, sum: &Sym, earlier: NodeId, later: NodeId) -> bool {
+    sum.atoms().all(|atom| match program.atoms.get(atom.0 as usize) {
+        None => false,
+        Some(None) => true,
+        // A definition stands just before or just behind its node, so arriving at it counts as well. One that stands at `earlier`
+        // stands before it, or `earlier` could not use it.
+        Some(&Some(definition)) => {
+            definition == earlier
+                || cfg.position(definition).is_none()
+                || !(cfg.reaches(earlier, definition, earlier)
+                    && (definition == later || cfg.reaches(definition, later, earlier)))
+        }
+    })
+}
+
+/// A copy between the two that moves each byte to the same offset, if `node` is one.
+pub(super) fn link(program: &Program, host: ObjectId, device: ObjectId, node: NodeId) -> Option<&Copy> {
+    let Event::Copy(copy) = &program.node(node).event else { return None };
+    let (Some(dst), Some(src)) = (copy.dst.object, copy.src.object) else { return None };
+    let between = (dst, src) == (host, device) || (dst, src) == (device, host);
+    (between && start(&copy.dst.range)? == start(&copy.src.range)?).then_some(copy)
+}
+
+fn start(range: &Range) -> Option<Sym> {
+    match range {
+        Range::Whole => Some(Sym::default()),
+        Range::Part { start, .. } => Some(start.clone()),
+        Range::Unknown => None,
+    }
+}
+
+/// The two ranges of one object have no byte in common, whatever the run. Only constants are compared: atoms may have changed between
+/// the two places.
+pub(super) fn disjoint(left: &Range, right: &Range) -> bool {
+    let bounds = |range: &Range| match range {
+        Range::Part { start, len } => {
+            let first = start.as_constant()?;
+            Some((first, first.checked_add(len.as_constant()?)?))
+        }
+        _ => None,
+    };
+    match (bounds(left), bounds(right)) {
+        (Some((left_start, left_end)), Some((right_start, right_end))) => {
+            left_end <= right_start || right_end <= left_start
+        }
+        _ => false,
+    }
+}

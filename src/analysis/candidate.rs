@@ -1,0 +1,206 @@
+//! Which pairs are looked at, and which of those that could be merged are.
+//!
+//! A candidate is a host and a device buffer with at least one linking copy: same offset on both sides. A buffer can be merged with one
+//! other only, so among the pairs that pass their conditions a matching of maximum weight is chosen; weight is what merging saves: bytes
+//! of the linking copies, a copy in a loop counting [`LOOP_FACTOR`] times a level.
+
+use std::collections::BTreeMap;
+
+use super::access::{allocations, link, same_value};
+use super::decline::Decline;
+use super::pair::Pair;
+use super::program::{Allocator, Event, NodeId, Object, ObjectId, Place, Program, Range, Space};
+use super::verdict::Reason;
+
+/// How often a loop is taken to run where nothing is known. Only ratios matter, and only between rivals for one buffer.
+const LOOP_FACTOR: u128 = 16;
+/// What a size that is not constant is taken for: 1 MiB.
+const UNKNOWN_BYTES: u128 = 1 << 20;
+/// Deeper loops weigh no more, so that weights stay far from overflow.
+const MAX_DEPTH: u32 = 8;
+/// Components with at most this many buffers on their smaller side are matched exactly (2^12 sets), larger ones greedily by weight. No
+/// program of the survey has more than 4 rivals.
+const EXACT_LIMIT: usize = 12;
+
+/// A host and a device buffer, and the copies between them.
+#[derive(Clone, Debug)]
+pub(super) struct Candidate {
+    pub(super) host: ObjectId,
+    pub(super) device: ObjectId,
+    pub(super) links: Vec<NodeId>,
+}
+
+/// All candidates, by host and device.
+pub(super) fn candidates(program: &Program, order: &[NodeId]) -> Vec<Candidate> {
+    let mut found: BTreeMap<(ObjectId, ObjectId), Vec<NodeId>> = BTreeMap::new();
+    for &node in order {
+        let Event::Copy(copy) = &program.node(node).event else { continue };
+        let (Some(dst), Some(src)) = (copy.dst.object, copy.src.object) else { continue };
+        let (host, device) = if program.object(dst).space == Space::Device { (src, dst) } else { (dst, src) };
+        let fits = is_host(program.object(host)) && is_device(program.object(device));
+        if fits && link(program, host, device, node).is_some() {
+            found.entry((host, device)).or_default().push(node);
+        }
+    }
+    found.into_iter().map(|((host, device), links)| Candidate { host, device, links }).collect()
+}
+
+fn is_host(object: &Object) -> bool {
+    object.space == Space::Host
+        && matches!(
+            object.origin,
+            Allocator::Malloc
+                | Allocator::Calloc
+                | Allocator::AlignedAlloc
+                | Allocator::OperatorNew
+                | Allocator::PinnedHost
+        )
+}
+
+fn is_device(object: &Object) -> bool {
+    object.space == Space::Device && matches!(object.origin, Allocator::CudaMalloc | Allocator::CudaMallocAsync)
+}
+
+/// Sizes and copies are those of one buffer in two places.
+pub(super) fn check(pair: &Pair<'_>, links: &[NodeId], theta_min: u64, reasons: &mut Vec<Reason>) {
+    let (host, device) = (pair.program.object(pair.host), pair.program.object(pair.device));
+    let mut sized = true;
+    for object in [host, device] {
+        if object.size.is_none() {
+            sized = false;
+            let decline = Decline::SizeUnknown { buffer: object.name.clone() };
+            reasons.push(pair.reason_at_site(decline, object.site.clone()));
+        }
+    }
+    if sized && !same_size(pair) {
+        reasons.push(pair.reason_at_site(Decline::SizesDiffer, device.site.clone()));
+    }
+    if let Some(size) = constant_size(host).or(constant_size(device))
+        && size < u128::from(theta_min)
+    {
+        let size = u64::try_from(size).unwrap_or(0);
+        let decline = Decline::BelowThreshold { size, threshold: theta_min };
+        reasons.push(pair.reason_at_site(decline, device.site.clone()));
+    }
+    if !links.iter().any(|node| pair.touches(*node).any(|touch| touch.whole)) {
+        reasons.push(pair.reason(Decline::NoWholeCopy, links[0]));
+    }
+}
+
+fn same_size(pair: &Pair<'_>) -> bool {
+    let size = |object| pair.program.object(object).size.as_ref();
+    let (Some(host), Some(device)) = (size(pair.host), size(pair.device)) else { return false };
+    host == device
+        && allocations(pair.program, pair.host).all(|one| {
+            allocations(pair.program, pair.device).all(|other| {
+                let (first, second) = if pair.cfg.dominates(one, other) { (one, other) } else { (other, one) };
+                same_value(pair.program, pair.cfg, host, first, second)
+            })
+        })
+}
+
+/// The size is known only at run time.
+pub(super) fn is_dynamic(object: &Object) -> bool {
+    constant_size(object).is_none()
+}
+
+fn constant_size(object: &Object) -> Option<u128> {
+    u128::try_from(object.size.as_ref()?.as_constant()?).ok()
+}
+
+/// What merging saves, in arbitrary units.
+pub(super) fn weight(pair: &Pair<'_>, links: &[NodeId]) -> u128 {
+    let bytes = |place: &Place, object: ObjectId| match &place.range {
+        Range::Part { len, .. } => len.as_constant().and_then(|len| u128::try_from(len).ok()),
+        Range::Whole | Range::Unknown => constant_size(pair.program.object(object)),
+    };
+    let one = |node: &NodeId| {
+        let Event::Copy(copy) = &pair.program.node(*node).event else { return 0 };
+        let bytes = bytes(&copy.dst, pair.host).unwrap_or(UNKNOWN_BYTES).clamp(1, 1 << 64);
+        bytes * LOOP_FACTOR.pow(pair.cfg.depth(*node).min(MAX_DEPTH))
+    };
+    links.iter().map(one).fold(0, u128::saturating_add)
+}
+
+/// An edge of the matching: host, device, weight.
+pub(super) type Edge = (ObjectId, ObjectId, u128);
+
+/// Indices of the edges of a matching of maximum weight; on a tie the earlier edges.
+pub(super) fn matching(edges: &[Edge]) -> Vec<usize> {
+    let mut chosen: Vec<usize> = components(edges).iter().flat_map(|part| match_component(edges, part)).collect();
+    chosen.sort_unstable();
+    chosen
+}
+
+/// Edges that share a buffer, directly or through others.
+fn components(edges: &[Edge]) -> Vec<Vec<usize>> {
+    let mut group: Vec<usize> = (0..edges.len()).collect();
+    for left in 0..edges.len() {
+        for right in 0..left {
+            let touch = edges[left].0 == edges[right].0 || edges[left].1 == edges[right].1;
+            if touch && group[left] != group[right] {
+                let (old, new) = (group[left].max(group[right]), group[left].min(group[right]));
+                group.iter_mut().filter(|id| **id == old).for_each(|id| *id = new);
+            }
+        }
+    }
+    let mut parts: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (edge, id) in group.into_iter().enumerate() {
+        parts.entry(id).or_default().push(edge);
+    }
+    parts.into_values().collect()
+}
+
+fn match_component(edges: &[Edge], part: &[usize]) -> Vec<usize> {
+    let distinct = |side: fn(&Edge) -> ObjectId| {
+        let mut all: Vec<ObjectId> = part.iter().map(|edge| side(&edges[*edge])).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    };
+    let (hosts, devices) = (distinct(|edge| edge.0), distinct(|edge| edge.1));
+    if hosts.len().min(devices.len()) > EXACT_LIMIT {
+        return greedy(edges, part);
+    }
+    let hosts_are_few = hosts.len() <= devices.len();
+    let (few, many) = if hosts_are_few { (hosts, devices) } else { (devices, hosts) };
+    let ends = |edge: &Edge| if hosts_are_few { (edge.0, edge.1) } else { (edge.1, edge.0) };
+    // best[set]: the heaviest matching of the buffers of `many` seen so far that uses exactly `set` of `few`.
+    let mut best: BTreeMap<usize, (u128, Vec<usize>)> = BTreeMap::from([(0, (0, Vec::new()))]);
+    for other in many {
+        let mut next = best.clone();
+        for &edge in part.iter().filter(|edge| ends(&edges[**edge]).1 == other) {
+            let Ok(bit) = few.binary_search(&ends(&edges[edge]).0) else { continue };
+            for (set, (weight, taken)) in &best {
+                if set & (1 << bit) != 0 {
+                    continue;
+                }
+                let weight = weight.saturating_add(edges[edge].2);
+                let slot = next.entry(set | 1 << bit).or_default();
+                if weight > slot.0 {
+                    *slot = (weight, [taken.as_slice(), &[edge]].concat());
+                }
+            }
+        }
+        best = next;
+    }
+    let mut heaviest = (0, Vec::new());
+    for candidate in best.into_values() {
+        if candidate.0 > heaviest.0 {
+            heaviest = candidate;
+        }
+    }
+    heaviest.1
+}
+
+fn greedy(edges: &[Edge], part: &[usize]) -> Vec<usize> {
+    let mut heaviest_first = part.to_vec();
+    heaviest_first.sort_by_key(|edge| (std::cmp::Reverse(edges[*edge].2), *edge));
+    let mut chosen: Vec<usize> = Vec::new();
+    for edge in heaviest_first {
+        if chosen.iter().all(|taken| edges[*taken].0 != edges[edge].0 && edges[*taken].1 != edges[edge].1) {
+            chosen.push(edge);
+        }
+    }
+    chosen
+}

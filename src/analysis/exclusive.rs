@@ -1,0 +1,40 @@
+//! S5 exclusive access: where concurrentManagedAccess is 0 the host must not touch managed memory while any GPU work may be running.
+//!
+//! malloc'd memory has no such rule, so without this check a merge turns a correct program into one that crashes. Any work counts, of this
+//! pair or not, of this function or not. It decides only whether p may be *managed* memory on such devices.
+
+use super::access::{Actor, link};
+use super::decline::Decline;
+use super::pair::{Pair, describe_item};
+use super::pending::Pending;
+use super::program::Event;
+use super::rewritten::Order;
+use super::s2_order::path;
+use super::s4_lifetime::Lifetime;
+use super::verdict::Reason;
+
+pub(super) fn check(pair: &Pair<'_>, lifetime: Option<&Lifetime>, order: &Order, reasons: &mut Vec<Reason>) {
+    if pair.program.module.starts_threads {
+        let site = pair.program.object(pair.host).site.clone();
+        reasons.push(pair.reason_at_site(Decline::Threads, site));
+        return;
+    }
+    for &node in pair.cfg.order() {
+        let Some(item) = order.pending[node.index()].as_ref().and_then(Pending::any_work) else { continue };
+        if lifetime.is_some_and(|lifetime| lifetime.creates == node) {
+            let work = describe_item(pair.program, item);
+            reasons.push(pair.reason_on(Decline::AllocatedInFlight { work }, node, &path(pair, item, node)));
+        }
+        if link(pair.program, pair.host, pair.device, node).is_some() {
+            continue;
+        }
+        // The driver may read or write the host side of a copy with the CPU.
+        let is_copy = matches!(pair.program.node(node).event, Event::Copy(_));
+        let by_host =
+            pair.touches(node).any(|touch| touch.actor == Actor::Host || is_copy && touch.object == pair.host);
+        if by_host {
+            let work = describe_item(pair.program, item);
+            reasons.push(pair.reason_on(Decline::HostAccessInFlight { work }, node, &path(pair, item, node)));
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Which GPU work may still be running when control is at a node: the order side of the proof.
+//!
+//! A forward may-analysis. An [`Item`] is in the state if it may be unfinished; with it goes a [`Cover`]: what is *certain* to be behind
+//! it. A wait removes an item only where that follows from what CUDA documents:
+//! - a device wait removes everything, a stream wait what the stream covers, an event wait what the event covers;
+//! - a stream covers the work queued on it, the work before an event that it waits for, and, once something is queued on it, the work
+//!   that its kind holds it back for: the legacy default stream and blocking streams (the per-thread default stream is one) hold each
+//!   other back, non-blocking streams don't take part;
+//! - an event covers what its stream covered at the last record, if only one event can be meant.
+//!
+//! The state at a join keeps every item of both sides and only the cover on which both agree. The analysis runs on the program *as
+//! rewritten* ([`super::rewritten::Rewritten`]): there linking copies are gone and copies of managed memory are not trusted to wait.
+
+use std::collections::BTreeMap;
+
+use super::cfg::Cfg;
+use super::dataflow::forward;
+use super::program::{CudaEventId, Event, NodeId, Program, Stream, StreamId, WaitScope};
+use super::rewritten::{Rewritten, Role};
+
+/// Something that a wait would wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Item {
+    /// Work that this function did not start: the caller's, another thread's.
+    Outside,
+    /// Work that this node started: a launch, a memset, a library call, a copy, a call that nobody modelled.
+    Work(NodeId),
+    /// No work, but a stream that this node makes wait for an event: who waits for the stream waits for that.
+    StreamWait(NodeId),
+}
+
+/// Streams and events of which it is certain that they are done only when the item is. One bit an id; ids past the last bit are not
+/// tracked, which loses orders and never invents one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cover {
+    streams: u64,
+    events: u64,
+}
+
+/// The state: see the module.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Pending {
+    items: BTreeMap<Item, Cover>,
+}
+
+impl Pending {
+    pub(super) fn items(&self) -> impl Iterator<Item = (Item, Cover)> + '_ {
+        self.items.iter().map(|(item, cover)| (*item, *cover))
+    }
+
+    /// GPU work of any kind may be running (a stream's wait alone is none).
+    pub(super) fn any_work(&self) -> Option<Item> {
+        self.items.keys().copied().find(|item| !matches!(item, Item::StreamWait(_)))
+    }
+
+    /// Grows to cover both; tells whether it grew.
+    pub(super) fn join(&mut self, other: &Self) -> bool {
+        let mut grown = false;
+        for (item, cover) in &other.items {
+            match self.items.get_mut(item) {
+                None => {
+                    self.items.insert(*item, *cover);
+                    grown = true;
+                }
+                Some(mine) => {
+                    let both = Cover { streams: mine.streams & cover.streams, events: mine.events & cover.events };
+                    grown |= both != *mine;
+                    *mine = both;
+                }
+            }
+        }
+        grown
+    }
+
+    fn queue(&mut self, streams: Streams<'_>, item: Item, stream: StreamId) {
+        let bit = streams.bit(stream);
+        for cover in self.items.values_mut() {
+            if streams.ordered(*cover, stream) {
+                cover.streams |= bit;
+            }
+        }
+        self.add(item, bit);
+    }
+
+    fn add(&mut self, item: Item, bit: u64) {
+        // An earlier visit's item of the same node may be pending too: both must be covered.
+        let cover = self.items.entry(item).or_insert(Cover { streams: bit, events: 0 });
+        *cover = Cover { streams: cover.streams & bit, events: 0 };
+    }
+
+    fn wait(&mut self, streams: Streams<'_>, scope: WaitScope) {
+        match scope {
+            WaitScope::Device => self.items.clear(),
+            WaitScope::Stream(stream) => {
+                let bit = streams.bit(stream);
+                self.items.retain(|_, cover| cover.streams & bit == 0);
+            }
+            WaitScope::Event(event) => {
+                let bit = streams.event_bit(event);
+                self.items.retain(|_, cover| cover.events & bit == 0);
+            }
+        }
+    }
+
+    fn record(&mut self, streams: Streams<'_>, event: CudaEventId, stream: StreamId) {
+        let (stream_bit, event_bit) = (streams.bit(stream), streams.event_bit(event));
+        for cover in self.items.values_mut() {
+            if cover.streams & stream_bit != 0 {
+                cover.events |= event_bit;
+            } else {
+                cover.events &= !event_bit;
+            }
+        }
+    }
+
+    fn stream_wait(&mut self, streams: Streams<'_>, node: NodeId, stream: StreamId, event: CudaEventId) {
+        let (stream_bit, event_bit) = (streams.bit(stream), streams.event_bit(event));
+        for cover in self.items.values_mut() {
+            if cover.events & event_bit != 0 {
+                cover.streams |= stream_bit;
+            }
+        }
+        self.add(Item::StreamWait(node), stream_bit);
+    }
+}
+
+/// What is known of the streams of a program.
+#[derive(Clone, Copy)]
+pub(super) struct Streams<'a> {
+    program: &'a Program,
+}
+
+impl<'a> Streams<'a> {
+    pub(super) fn new(program: &'a Program) -> Self {
+        Self { program }
+    }
+
+    pub(super) fn kind(self, stream: StreamId) -> Stream {
+        self.program.streams.get(stream.0 as usize).copied().unwrap_or(Stream::Unknown)
+    }
+
+    fn bit(self, stream: StreamId) -> u64 {
+        if self.kind(stream) == Stream::Unknown { 0 } else { 1_u64.checked_shl(stream.0).unwrap_or(0) }
+    }
+
+    fn event_bit(self, event: CudaEventId) -> u64 {
+        let unique = self.program.cuda_events.get(event.0 as usize).is_some_and(|event| event.unique);
+        if unique { 1_u64.checked_shl(event.0).unwrap_or(0) } else { 0 }
+    }
+
+    /// Work on the one holds back later work on the other because of their kinds.
+    pub(super) fn related(self, left: StreamId, right: StreamId) -> bool {
+        let barrier = |one, other| {
+            one == Stream::LegacyDefault
+                && matches!(other, Stream::LegacyDefault | Stream::Blocking | Stream::PerThreadDefault)
+        };
+        let (left, right) = (self.kind(left), self.kind(right));
+        barrier(left, right) || barrier(right, left)
+    }
+
+    /// Whatever is queued on `stream` now runs after an item with this cover.
+    pub(super) fn ordered(self, cover: Cover, stream: StreamId) -> bool {
+        self.bit(stream) != 0
+            && (0..64).map(StreamId).any(|covered| {
+                cover.streams & self.bit(covered) != 0 && (covered == stream || self.related(covered, stream))
+            })
+    }
+}
+
+/// The state before each node of the rewritten program, with `waits` where linking copies and frees of merged objects were and behind
+/// copies that stay.
+pub(super) fn pending(
+    rewritten: &Rewritten<'_>,
+    cfg: &Cfg<'_>,
+    waits: &BTreeMap<NodeId, WaitScope>,
+) -> Vec<Option<Pending>> {
+    let program = rewritten.program();
+    let facts = program.module;
+    let mut entry = Pending::default();
+    if !facts.entry_quiet || facts.starts_threads {
+        entry.add(Item::Outside, 0);
+    }
+    forward(program, cfg, entry, Pending::join, |node, state| {
+        transfer(rewritten, waits, node, state);
+        if facts.starts_threads {
+            // Another thread may have started something meanwhile.
+            state.add(Item::Outside, 0);
+        }
+    })
+}
+
+fn transfer(rewritten: &Rewritten<'_>, waits: &BTreeMap<NodeId, WaitScope>, node: NodeId, state: &mut Pending) {
+    let program = rewritten.program();
+    let streams = Streams::new(program);
+    let kept = |state: &mut Pending| {
+        if let Some(scope) = waits.get(&node) {
+            state.wait(streams, *scope);
+        }
+    };
+    match &program.node(node).event {
+        Event::Skip | Event::Alloc(_) | Event::Host(_) | Event::Exit { .. } | Event::Opaque { launches: false, .. } => {
+        }
+        Event::Opaque { launches: true, .. } => state.add(Item::Work(node), 0),
+        Event::Enqueue { stream, .. } => state.queue(streams, Item::Work(node), *stream),
+        Event::Wait(scope) => state.wait(streams, *scope),
+        Event::Record { event, stream } => state.record(streams, *event, *stream),
+        Event::StreamWait { stream, event } => state.stream_wait(streams, node, *stream, *event),
+        Event::Free { waits: own, .. } => match rewritten.role(node) {
+            Role::FreesMerged => kept(state),
+            _ => {
+                if let Some(scope) = own {
+                    state.wait(streams, *scope);
+                }
+            }
+        },
+        Event::Copy(copy) => match rewritten.role(node) {
+            Role::Linking => kept(state),
+            Role::TouchesMerged => {
+                state.queue(streams, Item::Work(node), copy.stream);
+                kept(state);
+            }
+            _ => {
+                if copy.waits_before {
+                    state.wait(streams, WaitScope::Stream(copy.stream));
+                }
+                state.queue(streams, Item::Work(node), copy.stream);
+                if copy.waits_after {
+                    state.wait(streams, WaitScope::Stream(copy.stream));
+                    state.items.remove(&Item::Work(node));
+                }
+            }
+        },
+    }
+}

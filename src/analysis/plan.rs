@@ -1,0 +1,50 @@
+//! The only maker of a [`MergePlan`]: it takes what the conditions proved and writes it down for the rewrite.
+
+use super::candidate::Candidate;
+use super::cfg::Cfg;
+use super::program::{Event, Program};
+use super::rewritten::{Order, Rewritten, Role};
+use super::s4_lifetime::Lifetime;
+use super::verdict::{FreeAction, MergePlan, SyncAction};
+
+/// The plan of one pair in the order of P'. The caller has checked every condition of the pair on just this order.
+pub(super) fn plan(
+    candidate: &Candidate,
+    lifetime: &Lifetime,
+    rewritten: &Rewritten<'_>,
+    cfg: &Cfg<'_>,
+    order: &Order,
+    exclusive_ok: bool,
+) -> MergePlan {
+    let program = rewritten.program();
+    let copies = candidate
+        .links
+        .iter()
+        .map(|node| (*node, order.waits.get(node).map_or(SyncAction::Nothing, |scope| SyncAction::Wait(*scope))));
+    let frees = lifetime.frees.iter().map(|node| {
+        let wait = order.waits.get(node).copied();
+        let action =
+            if lifetime.releases.contains(node) { FreeAction::Release { wait } } else { FreeAction::Drop { wait } };
+        (*node, action)
+    });
+    let waits = cfg.order().iter().filter_map(|node| {
+        let behind = rewritten.role(*node) == Role::TouchesMerged && touches(program, candidate, *node);
+        behind.then(|| order.waits.get(node).map(|scope| (*node, *scope))).flatten()
+    });
+    MergePlan {
+        host: candidate.host,
+        device: candidate.device,
+        creates: lifetime.creates,
+        yields: lifetime.yields,
+        copies: copies.collect(),
+        frees: frees.collect(),
+        waits: waits.collect(),
+        exclusive_ok,
+    }
+}
+
+fn touches(program: &Program, candidate: &Candidate, node: super::program::NodeId) -> bool {
+    matches!(&program.node(node).event, Event::Copy(copy) if [&copy.dst, &copy.src]
+        .iter()
+        .any(|side| side.object == Some(candidate.host) || side.object == Some(candidate.device)))
+}

@@ -1,0 +1,230 @@
+//! The program P' that a set of merges makes of P, and the waits that keep P's order in it (R3, R4).
+//!
+//! What P' loses against P, and what stands in for it:
+//! - A linking copy is gone. If it made the host wait, a wait stays wherever work may be pending that the copy's wait *may* have covered.
+//!   Which streams are related is then read generously, the opposite of [`super::pending`].
+//! - A linking copy was also work on its stream `s`. Work before it and work behind it on `s` stay ordered without it. What it alone
+//!   ordered is work on *other* streams, through the mutual barrier of the legacy default stream and blocking streams; see [`Order::lost`].
+//! - A copy that stays but touches a merged buffer was ordered by rules for pageable, pinned or device memory. Of managed memory nothing
+//!   is assumed but stream order; where P's copy waited or had consumed another buffer at its return, a wait is put behind it.
+//! - cudaFree waited for its device; where it goes, a wait stays if work may be pending. The one release of p waits for work on p.
+//!
+//! Why dropping a wait is sound for all merges together: on any path, the first node of P that covers some work still finds it pending in
+//! P', because nothing before it waited for that work in P and P' adds no trust in any wait. So that node keeps its wait.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::access::{Accesses, link};
+use super::cfg::Cfg;
+use super::pending::{Item, Pending, Streams, pending};
+use super::program::{Copy, Event, NodeId, ObjectId, Program, Stream, StreamId, WaitScope};
+
+/// A pair that P' merges.
+#[derive(Clone, Debug)]
+pub(super) struct Merge {
+    pub(super) host: ObjectId,
+    pub(super) device: ObjectId,
+    /// The frees at which p is released.
+    pub(super) releases: BTreeSet<NodeId>,
+}
+
+impl Merge {
+    pub(super) fn has(&self, object: ObjectId) -> bool {
+        object == self.host || object == self.device
+    }
+}
+
+/// What a node of P becomes in P'.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// It stays as it is.
+    Kept,
+    /// A linking copy of a merged pair: it goes.
+    Linking,
+    /// A copy that stays, with a merged buffer on one side.
+    TouchesMerged,
+    /// The free of half of a merged pair.
+    FreesMerged,
+}
+
+/// P with its merges.
+pub(super) struct Rewritten<'a> {
+    program: &'a Program,
+    merges: &'a [Merge],
+    roles: Vec<Role>,
+}
+
+impl<'a> Rewritten<'a> {
+    pub(super) fn new(program: &'a Program, merges: &'a [Merge]) -> Self {
+        let merged = |object: ObjectId| merges.iter().any(|merge| merge.has(object));
+        let role = |node: NodeId| match &program.node(node).event {
+            Event::Free { object, .. } if merged(*object) => Role::FreesMerged,
+            Event::Copy(copy) => {
+                if merges.iter().any(|merge| link(program, merge.host, merge.device, node).is_some()) {
+                    Role::Linking
+                } else if [&copy.dst, &copy.src].iter().any(|side| side.object.is_some_and(merged)) {
+                    Role::TouchesMerged
+                } else {
+                    Role::Kept
+                }
+            }
+            _ => Role::Kept,
+        };
+        Self { program, merges, roles: program.graph.node_indices().map(role).collect() }
+    }
+
+    pub(super) fn program(&self) -> &'a Program {
+        self.program
+    }
+
+    pub(super) fn role(&self, node: NodeId) -> Role {
+        self.roles[node.index()]
+    }
+
+    fn released_at(&self, node: NodeId) -> Option<&Merge> {
+        self.merges.iter().find(|merge| merge.releases.contains(&node))
+    }
+
+    /// The wait behind a copy that stays and touches a merged buffer.
+    fn wait_behind(&self, copy: &Copy) -> Option<WaitScope> {
+        let source_merged_host = copy.src.object.is_some_and(|src| self.merges.iter().any(|merge| merge.host == src));
+        let other_source_consumed = copy.host_source_consumed && !source_merged_host;
+        (copy.waits_before || copy.waits_after || other_source_consumed)
+            .then(|| stream_or_device(Streams::new(self.program), copy.stream))
+    }
+}
+
+/// The order of P': the waits that are kept, and what may be pending with them.
+pub(super) struct Order {
+    pub(super) waits: BTreeMap<NodeId, WaitScope>,
+    pub(super) pending: Vec<Option<Pending>>,
+}
+
+impl Order {
+    pub(super) fn new(rewritten: &Rewritten<'_>, cfg: &Cfg<'_>, accesses: &Accesses) -> Self {
+        let program = rewritten.program();
+        let mut always = BTreeMap::new();
+        for &node in cfg.order() {
+            if let (Event::Copy(copy), Role::TouchesMerged) = (&program.node(node).event, rewritten.role(node)) {
+                always.extend(rewritten.wait_behind(copy).map(|scope| (node, scope)));
+            }
+        }
+        // Scopes are chosen where nothing was waited for: that is a superset of what will be pending, so each is wide enough.
+        let bare = pending(rewritten, cfg, &always);
+        let needed = |node: NodeId, states: &[Option<Pending>]| {
+            states[node.index()].as_ref().and_then(|state| needed_wait(rewritten, accesses, node, state))
+        };
+        let candidates: BTreeMap<NodeId, WaitScope> =
+            cfg.order().iter().filter_map(|node| Some((*node, needed(*node, &bare)?))).collect();
+        // Then those go that are needless given the others. Taking one away can make another needed again, which then stays for good.
+        let with = |dropped: &BTreeSet<NodeId>| {
+            let mut waits = always.clone();
+            waits.extend(candidates.iter().filter(|(node, _)| !dropped.contains(node)).map(|(n, s)| (*n, *s)));
+            waits
+        };
+        let full = pending(rewritten, cfg, &with(&BTreeSet::new()));
+        let mut dropped: BTreeSet<NodeId> =
+            candidates.keys().copied().filter(|node| needed(*node, &full).is_none()).collect();
+        loop {
+            let waits = with(&dropped);
+            let states = pending(rewritten, cfg, &waits);
+            let count = dropped.len();
+            dropped.retain(|node| needed(*node, &states).is_none());
+            if dropped.len() == count {
+                return Self { waits, pending: states };
+            }
+        }
+    }
+
+    /// The state before a node; empty where control never gets.
+    pub(super) fn at(&self, node: NodeId) -> impl Iterator<Item = (Item, super::pending::Cover)> + '_ {
+        self.pending[node.index()].iter().flat_map(Pending::items)
+    }
+
+    /// Pending work on another stream that only this linking copy ordered before later work or waits (the copy does not make the host
+    /// wait, so nothing stands in for it).
+    pub(super) fn lost(&self, program: &Program, node: NodeId, copy: &Copy) -> Option<Item> {
+        if self.waits.get(&node) == Some(&WaitScope::Device) {
+            return None;
+        }
+        self.pending[node.index()].as_ref()?.any_work()?;
+        let streams = Streams::new(program);
+        self.at(node).map(|(item, _)| item).find(|item| {
+            let other = item_stream(program, *item);
+            match (streams.kind(copy.stream), other) {
+                (Stream::NonBlocking, _) => false,
+                (Stream::Unknown, _) | (_, None) => true,
+                (_, Some(other)) => {
+                    other != copy.stream
+                        && (streams.kind(other) == Stream::Unknown || streams.related(other, copy.stream))
+                }
+            }
+        })
+    }
+}
+
+/// The wait that has to stand where P had a linking copy or a free of half a pair, if `state` is what may be pending there.
+fn needed_wait(rewritten: &Rewritten<'_>, accesses: &Accesses, node: NodeId, state: &Pending) -> Option<WaitScope> {
+    let program = rewritten.program();
+    match (&program.node(node).event, rewritten.role(node)) {
+        (Event::Copy(copy), Role::Linking) if copy.waits_before || copy.waits_after => {
+            stand_in(program, WaitScope::Stream(copy.stream), state)
+        }
+        (Event::Free { waits, .. }, Role::FreesMerged) => {
+            let in_use = rewritten.released_at(node).is_some_and(|merge| {
+                state.items().any(|(item, _)| match item {
+                    Item::Work(work) => accesses.at(work).iter().any(|touch| merge.has(touch.object)),
+                    _ => false,
+                })
+            });
+            if in_use { Some(WaitScope::Device) } else { waits.and_then(|scope| stand_in(program, scope, state)) }
+        }
+        _ => None,
+    }
+}
+
+/// A wait that covers all that P's wait of `scope` may have covered; `None` if nothing such is pending.
+fn stand_in(program: &Program, scope: WaitScope, state: &Pending) -> Option<WaitScope> {
+    state.any_work()?;
+    let WaitScope::Stream(stream) = scope else { return Some(scope) };
+    let streams = Streams::new(program);
+    match streams.kind(stream) {
+        // Only work on it, or before events that it waits for: its own wait covers just that.
+        Stream::NonBlocking => {
+            let concerned = |item| match item_stream(program, item) {
+                None => true,
+                Some(other) => other == stream || streams.kind(other) == Stream::Unknown,
+            };
+            state.items().any(|(item, _)| concerned(item)).then_some(scope)
+        }
+        Stream::Unknown => Some(WaitScope::Device),
+        Stream::LegacyDefault | Stream::Blocking | Stream::PerThreadDefault => {
+            let mut own = false;
+            for (item, _) in state.items() {
+                match item_stream(program, item) {
+                    Some(other) if other == stream => own = true,
+                    Some(other) if streams.kind(other) != Stream::Unknown && !streams.related(other, stream) => {}
+                    // The copy was held back by this work; a wait for the stream without the copy would not be.
+                    _ => return Some(WaitScope::Device),
+                }
+            }
+            own.then_some(scope)
+        }
+    }
+}
+
+/// The stream that an item runs on; `None` where it could be any.
+pub(super) fn item_stream(program: &Program, item: Item) -> Option<StreamId> {
+    match item {
+        Item::Outside => None,
+        Item::Work(node) | Item::StreamWait(node) => match &program.node(node).event {
+            Event::Enqueue { stream, .. } | Event::StreamWait { stream, .. } => Some(*stream),
+            Event::Copy(copy) => Some(copy.stream),
+            _ => None,
+        },
+    }
+}
+
+fn stream_or_device(streams: Streams<'_>, stream: StreamId) -> WaitScope {
+    if streams.kind(stream) == Stream::Unknown { WaitScope::Device } else { WaitScope::Stream(stream) }
+}

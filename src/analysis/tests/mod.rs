@@ -1,0 +1,3 @@
+//! The prover on whole programs: what must be accepted, and how; what must not be.
+
+mod examples;

@@ -1,0 +1,251 @@
+//! What the lowering of one function needs to know of the module around it; computed once a module.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use super::ir::{Block, Module, Value};
+use crate::analysis::program::{BlemishKind, ModuleFacts};
+use crate::calls::cuda::Meaning;
+use crate::calls::{Callee, classify};
+use crate::effects::host::kernels_of_module;
+use crate::effects::{EffectTable, KernelEffects};
+
+/// Facts of a module.
+pub struct Context<'m> {
+    /// The module.
+    pub module: Module<'m>,
+    /// For the analysis.
+    pub facts: ModuleFacts,
+    effects: EffectTable,
+    kernels: HashMap<Value<'m>, String>,
+    summaries: HashMap<Value<'m>, Summary>,
+}
+
+/// What calling a function of the module may entail, its callees included.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// It may start GPU work.
+    pub launches: bool,
+    /// It may do something that the event program cannot say.
+    pub blemishes: BTreeSet<Obstacle>,
+}
+
+/// The [`BlemishKind`]s that concern every buffer, in an order.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Obstacle {
+    /// See [`BlemishKind::DeviceReset`].
+    DeviceReset,
+    /// See [`BlemishKind::StreamCapture`].
+    StreamCapture,
+    /// See [`BlemishKind::NonLocalJump`].
+    NonLocalJump,
+    /// See [`BlemishKind::Fork`].
+    Fork,
+    /// See [`BlemishKind::UnmodelledCudaCall`].
+    UnmodelledCudaCall(String),
+}
+
+impl From<Obstacle> for BlemishKind {
+    fn from(obstacle: Obstacle) -> Self {
+        match obstacle {
+            Obstacle::DeviceReset => Self::DeviceReset,
+            Obstacle::StreamCapture => Self::StreamCapture,
+            Obstacle::NonLocalJump => Self::NonLocalJump,
+            Obstacle::Fork => Self::Fork,
+            Obstacle::UnmodelledCudaCall(name) => Self::UnmodelledCudaCall(name),
+        }
+    }
+}
+
+/// What one call may entail that no other part of the lowering says.
+pub(super) struct CallFacts {
+    /// See [`Summary`].
+    pub summary: Summary,
+    /// It starts threads, or may.
+    pub threads: bool,
+    /// It selects a device: `Some(None)` if it is not constant.
+    pub device: Option<Option<u64>>,
+}
+
+impl<'m> Context<'m> {
+    /// Of a host module, with what is known of its kernels.
+    #[must_use]
+    pub fn new(module: crate::pass::ir::Module<'m>, effects: EffectTable) -> Self {
+        let view = Module::new(module);
+        let defined: Vec<_> = view.functions().filter(|function| !function.is_declaration()).collect();
+        let mut threads = !defined.iter().any(|function| function.name() == "main");
+        let mut devices = HashSet::new();
+        let mut summaries: HashMap<_, Summary> = HashMap::new();
+        let mut calls: HashMap<_, Vec<Value<'m>>> = HashMap::new();
+        for function in &defined {
+            let mut summary = Summary::default();
+            for call in
+                function.blocks().into_iter().flat_map(Block::instructions).filter(|instruction| instruction.is_call())
+            {
+                match call.called_function().filter(|callee| !callee.is_declaration() && !callee.is_interposable()) {
+                    Some(callee) => calls.entry(*function).or_default().push(callee),
+                    None => {
+                        let facts = call_facts(call);
+                        threads |= facts.threads;
+                        devices.extend(facts.device);
+                        summary.launches |= facts.summary.launches;
+                        summary.blemishes.extend(facts.summary.blemishes);
+                    }
+                }
+            }
+            summaries.insert(*function, summary);
+        }
+        close(&mut summaries, &calls);
+        let selects_devices = devices.len() > 1 || devices.contains(&None);
+        let names = kernels_of_module(module);
+        let kernels = view.functions().filter_map(|stub| Some((stub, names.get(&stub.name())?.clone()))).collect();
+        Self {
+            module: view,
+            facts: ModuleFacts { starts_threads: threads, selects_devices, entry_quiet: false },
+            effects,
+            kernels,
+            summaries,
+        }
+    }
+
+    /// Does a function of the module capture a stream? Any stream of any function may then be capturing.
+    #[must_use]
+    pub fn captures_streams(&self) -> bool {
+        self.summaries.values().any(|summary| summary.blemishes.contains(&Obstacle::StreamCapture))
+    }
+
+    /// What calling a defined function may entail.
+    #[must_use]
+    pub fn summary(&self, function: Value<'m>) -> Summary {
+        self.summaries.get(&function).cloned().unwrap_or_else(|| Summary { launches: true, blemishes: BTreeSet::new() })
+    }
+
+    /// The kernel that a host stub launches, by name; the stub's own name if the module does not say.
+    #[must_use]
+    pub fn kernel_name(&self, stub: Value<'m>) -> String {
+        self.kernels.get(&stub).cloned().unwrap_or_else(|| kernel_of_stub(&stub.name()))
+    }
+
+    /// What a kernel does; `None` without a record.
+    #[must_use]
+    pub fn kernel_effects(&self, name: &str) -> Option<&KernelEffects> {
+        self.effects.kernels.get(name)
+    }
+
+    /// May code that ran before `main`, in this module, have started GPU work?
+    #[must_use]
+    pub fn constructors_launch(&self) -> bool {
+        let Some(list) = self.module.globals().find(|global| global.name() == "llvm.global_ctors") else {
+            return false;
+        };
+        list.initializer().into_iter().flat_map(Value::operands).flat_map(Value::operands).any(|constructor| {
+            constructor.is_function()
+                && !constructor.name().starts_with("__cuda_module_ctor")
+                && self.summary(constructor).launches
+        })
+    }
+}
+
+/// What a call of something that the module does not define may entail.
+#[must_use]
+pub(super) fn call_facts(call: Value<'_>) -> CallFacts {
+    let mut facts = CallFacts { summary: Summary::default(), threads: false, device: None };
+    let Some(callee) = call.called_function() else {
+        let assembly = call.called().is_some_and(Value::is_inline_asm);
+        facts.summary.launches = !assembly;
+        facts.threads = !assembly;
+        return facts;
+    };
+    let name = callee.name();
+    if name.starts_with("llvm.") {
+        return facts;
+    }
+    let obstacle = match classify(&name) {
+        // A body that may be replaced, or that shadows a library's name, is not what the model describes.
+        _ if !callee.is_declaration() => {
+            (facts.summary.launches, facts.threads) = (true, true);
+            None
+        }
+        Callee::Cuda { row, .. } => match row.meaning {
+            Meaning::SelectDevice { device } => {
+                facts.device = Some(call.argument(u32::from(device)).and_then(Value::constant_uint));
+                None
+            }
+            Meaning::DeviceReset => Some(Obstacle::DeviceReset),
+            Meaning::StreamCapture => Some(Obstacle::StreamCapture),
+            Meaning::Dangerous { everywhere } => {
+                facts.summary.launches = true;
+                everywhere.then(|| Obstacle::UnmodelledCudaCall(name))
+            }
+            Meaning::Launch { .. } | Meaning::Copy { .. } | Meaning::SymbolCopy { .. } | Meaning::Memset { .. } => {
+                facts.summary.launches = true;
+                None
+            }
+            _ => None,
+        },
+        Callee::UnmodelledCuda => {
+            facts.summary.launches = true;
+            Some(Obstacle::UnmodelledCudaCall(name))
+        }
+        Callee::Modelled(model) => {
+            facts.summary.launches = model.callback;
+            facts.threads = model.threads;
+            if model.forks { Some(Obstacle::Fork) } else { model.returns_twice.then_some(Obstacle::NonLocalJump) }
+        }
+        Callee::Unknown => {
+            let harmless = call.writes_arguments_only();
+            (facts.summary.launches, facts.threads) = (!harmless, !harmless);
+            None
+        }
+    };
+    facts.summary.blemishes.extend(obstacle);
+    facts
+}
+
+/// Adds to each summary those of the functions called, until nothing changes.
+fn close<'m>(summaries: &mut HashMap<Value<'m>, Summary>, calls: &HashMap<Value<'m>, Vec<Value<'m>>>) {
+    let mut callers: HashMap<Value<'m>, Vec<Value<'m>>> = HashMap::new();
+    for (caller, callees) in calls {
+        for callee in callees {
+            callers.entry(*callee).or_default().push(*caller);
+        }
+    }
+    let mut open: Vec<_> = summaries.keys().copied().collect();
+    while let Some(callee) = open.pop() {
+        let Some(summary) = summaries.get(&callee).cloned() else { continue };
+        for caller in callers.get(&callee).into_iter().flatten() {
+            let Some(own) = summaries.get_mut(caller) else { continue };
+            let before = own.clone();
+            own.launches |= summary.launches;
+            own.blemishes.extend(summary.blemishes.iter().cloned());
+            if *own != before {
+                open.push(*caller);
+            }
+        }
+    }
+}
+
+/// The kernel's name by the mangling of its stub: clang mangles `__device_stub__k` where the kernel is `k`.
+fn kernel_of_stub(stub: &str) -> String {
+    const MARK: &str = "__device_stub__";
+    let Some(at) = stub.find(MARK) else { return stub.to_owned() };
+    let (before, rest) = (&stub[..at], &stub[at + MARK.len()..]);
+    let digits = before.len() - before.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    let (prefix, length) = before.split_at(before.len() - digits);
+    match length.parse::<usize>().ok().and_then(|length| length.checked_sub(MARK.len())) {
+        Some(length) => format!("{prefix}{length}{rest}"),
+        None => format!("{before}{rest}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::kernel_of_stub;
+
+    #[test]
+    fn a_stub_names_its_kernel() {
+        assert_eq!(kernel_of_stub("_Z20__device_stub__scalePfm"), "_Z5scalePfm");
+        assert_eq!(kernel_of_stub("_ZN2ns18__device_stub__fooIfEEvPT_"), "_ZN2ns3fooIfEEvPT_");
+        assert_eq!(kernel_of_stub("__device_stub__plain"), "plain");
+        assert_eq!(kernel_of_stub("_Z5scalePfm"), "_Z5scalePfm");
+    }
+}

@@ -1,0 +1,161 @@
+//! Control flow between the blocks that control can reach: order, dominance, cycles, and searches against the flow.
+
+use std::collections::{HashMap, HashSet};
+
+use petgraph::algo::{dominators, tarjan_scc};
+use petgraph::graph::{DiGraph, NodeIndex};
+use petgraph::visit::DfsPostOrder;
+
+use super::ir::{Block, Opcode, Value};
+use crate::calls::{Callee, classify};
+
+/// Control flow of one function.
+pub(super) struct Flow<'m> {
+    blocks: Vec<Block<'m>>,
+    index: HashMap<Block<'m>, NodeIndex>,
+    graph: DiGraph<Block<'m>, ()>,
+    dominators: dominators::Dominators<NodeIndex>,
+    cyclic: HashSet<Block<'m>>,
+}
+
+impl<'m> Flow<'m> {
+    /// Of a function with a body; `None` for a declaration.
+    #[must_use]
+    pub(super) fn of(function: Value<'m>) -> Option<Self> {
+        let entry = *function.blocks().first()?;
+        let mut graph = DiGraph::new();
+        let mut index = HashMap::from([(entry, graph.add_node(entry))]);
+        let mut open = vec![entry];
+        while let Some(block) = open.pop() {
+            for successor in successors(block) {
+                let target = *index.entry(successor).or_insert_with(|| {
+                    open.push(successor);
+                    graph.add_node(successor)
+                });
+                graph.add_edge(index[&block], target, ());
+            }
+        }
+        let mut order = Vec::new();
+        let mut post_order = DfsPostOrder::new(&graph, index[&entry]);
+        while let Some(node) = post_order.next(&graph) {
+            order.push(graph[node]);
+        }
+        order.reverse();
+        let cyclic = tarjan_scc(&graph)
+            .into_iter()
+            .filter(|component| component.len() > 1 || graph.contains_edge(component[0], component[0]))
+            .flatten()
+            .map(|node| graph[node])
+            .collect();
+        let dominators = dominators::simple_fast(&graph, index[&entry]);
+        Some(Self { blocks: order, index, graph, dominators, cyclic })
+    }
+
+    /// The blocks that control can reach, each before its successors where there is no cycle; the entry is the first.
+    #[must_use]
+    pub(super) fn blocks(&self) -> &[Block<'m>] {
+        &self.blocks
+    }
+
+    /// Where control may go from a block.
+    pub(super) fn successors(&self, block: Block<'m>) -> impl Iterator<Item = Block<'m>> + '_ {
+        self.index.get(&block).into_iter().flat_map(|node| self.graph.neighbors(*node)).map(|node| self.graph[node])
+    }
+
+    fn predecessors(&self, block: Block<'m>) -> impl Iterator<Item = Block<'m>> + '_ {
+        self.index
+            .get(&block)
+            .into_iter()
+            .flat_map(|node| self.graph.neighbors_directed(*node, petgraph::Direction::Incoming))
+            .map(|node| self.graph[node])
+    }
+
+    /// Can control reach the block?
+    #[must_use]
+    pub(super) fn contains(&self, block: Block<'m>) -> bool {
+        self.index.contains_key(&block)
+    }
+
+    /// Can control reach the instruction?
+    #[must_use]
+    pub(super) fn reaches(&self, instruction: Value<'m>) -> bool {
+        instruction.block().is_some_and(|block| self.index.contains_key(&block))
+    }
+
+    /// Can the instruction run more than once in one call of the function?
+    #[must_use]
+    pub(super) fn repeats(&self, instruction: Value<'m>) -> bool {
+        instruction.block().is_none_or(|block| self.cyclic.contains(&block))
+    }
+
+    /// Does every way to `later` pass `earlier` first? True for one and the same instruction.
+    #[must_use]
+    pub(super) fn dominates(&self, earlier: Value<'m>, later: Value<'m>) -> bool {
+        let (Some(first), Some(second)) = (earlier.block(), later.block()) else { return false };
+        if first == second {
+            return std::iter::successors(Some(earlier), |instruction| instruction.next())
+                .any(|instruction| instruction == later);
+        }
+        let (Some(first), Some(second)) = (self.index.get(&first), self.index.get(&second)) else { return false };
+        self.dominators.dominators(*second).is_some_and(|mut dominators| dominators.any(|node| node == *first))
+    }
+
+    /// Walks from just before `at` against control flow. On each way, the first instruction for which `found` answers ends it; `entry` is
+    /// the answer of a way that reaches the function's start. Answers come once each. Only instructions in `candidates` are asked.
+    pub(super) fn backwards<T: PartialEq + Copy>(
+        &self,
+        at: Value<'m>,
+        candidates: &HashSet<Value<'m>>,
+        found: impl Fn(Value<'m>) -> Option<T>,
+        entry: T,
+    ) -> Vec<T> {
+        let mut answers: Vec<T> = Vec::new();
+        let mut answer = |result: T| {
+            if !answers.contains(&result) {
+                answers.push(result);
+            }
+        };
+        let blocks: HashSet<_> = candidates.iter().filter_map(|candidate| candidate.block()).collect();
+        let search = |last: Option<Value<'m>>| {
+            std::iter::successors(last, |instruction| instruction.previous())
+                .filter(|instruction| candidates.contains(instruction))
+                .find_map(&found)
+        };
+        let Some(start) = at.block() else { return answers };
+        if let Some(result) = search(at.previous()) {
+            answer(result);
+            return answers;
+        }
+        let mut seen = HashSet::new();
+        let mut open = vec![start];
+        while let Some(block) = open.pop() {
+            if self.blocks.first() == Some(&block) {
+                answer(entry);
+            }
+            for predecessor in self.predecessors(block) {
+                if !seen.insert(predecessor) {
+                    continue;
+                }
+                match if blocks.contains(&predecessor) { search(predecessor.terminator()) } else { None } {
+                    Some(result) => answer(result),
+                    None => open.push(predecessor),
+                }
+            }
+        }
+        answers
+    }
+}
+
+/// Where control may go. The CUDA runtime is a C interface that reports errors as values: its calls do not unwind, even where the compiler
+/// had to assume it.
+fn successors(block: Block<'_>) -> Vec<Block<'_>> {
+    let Some(terminator) = block.terminator() else { return Vec::new() };
+    if terminator.opcode() == Some(Opcode::LLVMInvoke)
+        && terminator
+            .called_function()
+            .is_some_and(|callee| callee.is_declaration() && matches!(classify(&callee.name()), Callee::Cuda { .. }))
+    {
+        return terminator.normal_destination().into_iter().collect();
+    }
+    block.successors()
+}

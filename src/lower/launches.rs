@@ -1,0 +1,305 @@
+//! Kernel launches: which kernel, with which pointers, on which stream.
+//!
+//! `k<<<g, b, m, s>>>(d, n)` is a call of `__cudaPushCallConfiguration`, then of a host stub with the kernel's arguments. The stub takes
+//! the configuration back, puts the addresses of its arguments into an array, and calls `cudaLaunchKernel`. It may have been inlined.
+
+use std::collections::HashSet;
+
+use super::Lowering;
+use super::allocations::{Delivery, POINTER_BYTES};
+use super::ir::{Block, Opcode, Value};
+use super::pointers::Pointer;
+use super::slots::{Cell, Definition};
+use crate::analysis::program::{Access, AccessKind, Event, ObjectId, Range, StreamId, UseKind, Work, WorkKind};
+use crate::analysis::symbolic::Sym;
+use crate::calls::cuda::Meaning;
+use crate::calls::{Callee, classify};
+use crate::effects::ParamEffect;
+
+/// One argument of a launch.
+#[derive(Default)]
+struct KernelArgument<'m> {
+    /// The followed pointers that it may be; one, unless ways meet.
+    pointers: Vec<Pointer>,
+    /// Its value, where that is certain.
+    value: Option<Value<'m>>,
+}
+
+impl<'m> Lowering<'_, 'm> {
+    /// `cudaLaunchKernel(function, …, args, …, stream)`.
+    pub(super) fn launch(
+        &mut self,
+        call: Value<'m>,
+        function: u8,
+        args: u8,
+        stream: Option<u8>,
+        per_thread: bool,
+    ) -> Event {
+        let stub = call.argument(u32::from(function));
+        let name = match stub.filter(|stub| stub.is_function()) {
+            Some(stub) => self.context.kernel_name(stub),
+            None => "a kernel chosen at run time".to_owned(),
+        };
+        let stream = match stream.and_then(|stream| call.argument(u32::from(stream))) {
+            Some(handle) => self.launch_stream(handle, per_thread, call),
+            None => self.unknown_stream(call),
+        };
+        let array = call.argument(u32::from(args)).and_then(|array| self.slots.cell(self.module, array));
+        let arguments = array.map(|array| self.array_arguments(array, call));
+        if let Some(None) = arguments {
+            self.arguments_escape(call);
+        }
+        let arguments = arguments.flatten();
+        let known = stub.is_some_and(Value::is_function) && arguments.is_some();
+        self.kernel(call, name, stream, &arguments.unwrap_or_default(), known)
+    }
+
+    /// A call of a stub that was not inlined.
+    pub(super) fn stub_launch(&mut self, call: Value<'m>, stub: Value<'m>) -> Event {
+        let name = self.context.kernel_name(stub);
+        let stream = self.configured_stream(call, launches_per_thread(stub));
+        let count = call.argument_count();
+        // A structure may have been spread over several arguments, or passed as a hidden copy: the positions then say nothing.
+        let declared = self.context.kernel_effects(&name).map(|effects| effects.params.len());
+        let known = declared == Some(count as usize) && !(0..count).any(|index| call.is_by_value(index));
+        let arguments: Vec<_> = (0..count)
+            .map(|index| {
+                let value = call.argument(index);
+                let pointer = value.and_then(|value| self.pointers.get(value)).cloned();
+                KernelArgument { pointers: pointer.into_iter().collect(), value }
+            })
+            .collect();
+        self.kernel(call, name, stream, &arguments, known)
+    }
+
+    fn kernel(
+        &mut self,
+        call: Value<'m>,
+        name: String,
+        stream: StreamId,
+        arguments: &[KernelArgument<'m>],
+        known: bool,
+    ) -> Event {
+        let record = self
+            .context
+            .kernel_effects(&name)
+            .filter(|record| known && record.params.len() == arguments.len())
+            .cloned();
+        let touches_captured = record.as_ref().is_none_or(|record| record.touches_other_memory);
+        let mut work = Work { name, kind: WorkKind::Launch, accesses: vec![], touches_captured, captures: vec![] };
+        for (argument, index) in arguments.iter().zip(0..) {
+            for pointer in &argument.pointers {
+                // A pointer where the record says that there is none is one of a structure's.
+                let effect = record.as_ref().and_then(|record| record.params[index]).unwrap_or(ParamEffect::UNKNOWN);
+                let certain = argument.value.is_some();
+                let count = record
+                    .as_ref()
+                    .and(effect.writes_all)
+                    .and_then(|all| Some((arguments.get(all.count_param as usize)?.value?, all.scale)));
+                self.kernel_argument(call, pointer, effect, certain, count, &mut work);
+            }
+        }
+        Event::Enqueue { stream, work }
+    }
+
+    /// `count`: the argument that counts what the kernel writes all of, and the bytes a unit.
+    fn kernel_argument(
+        &mut self,
+        call: Value<'m>,
+        pointer: &Pointer,
+        effect: ParamEffect,
+        certain: bool,
+        count: Option<(Value<'m>, u64)>,
+        work: &mut Work,
+    ) {
+        let object = pointer.object;
+        let mut access = |kind, range, must| work.accesses.push(Access { object, kind, range, must });
+        if effect.reads {
+            access(AccessKind::Read, Range::Unknown, false);
+        }
+        if effect.writes {
+            // A kernel's guard is `i < n`: whatever way n is read, if it is negative nothing is written and nothing is claimed.
+            let all = count
+                .filter(|(count, _)| count.ty().int_width().is_some())
+                .and_then(|(count, scale)| self.atoms.length(count).mul(&Sym::from(scale)));
+            let range = self.range(pointer, all, call);
+            let must = certain && range != Range::Unknown && !pointer.maybe_null;
+            access(AccessKind::Write, if must { range } else { Range::Unknown }, must);
+        }
+        if effect.captures && !work.captures.contains(&object) {
+            work.captures.push(object);
+        }
+    }
+
+    /// The arguments that an array of their addresses names; `None` if it is not understood.
+    fn array_arguments(&self, array: Cell<'m>, launch: Value<'m>) -> Option<Vec<KernelArgument<'m>>> {
+        if array.offset != 0 || !self.slots.is_argument_array(array.alloca) {
+            return None;
+        }
+        let mut arguments = Vec::new();
+        for (offset, index) in self.slots.stored_offsets(array.alloca).into_iter().zip(0..) {
+            if offset != index * POINTER_BYTES {
+                return None;
+            }
+            let element = Cell { offset, ..array };
+            let [Definition::Store(store)] = self.slots.reaching(element, POINTER_BYTES, launch, self.flow)[..] else {
+                return None;
+            };
+            // An argument in memory that is no slot: a pointer there has escaped already.
+            let argument = match self.slots.cell(self.module, store.operand(0)?) {
+                Some(cell) => self.argument_in(cell, launch),
+                None => KernelArgument::default(),
+            };
+            arguments.push(argument);
+        }
+        Some(arguments)
+    }
+
+    /// What an argument's slot may hold at the launch.
+    fn argument_in(&self, cell: Cell<'m>, launch: Value<'m>) -> KernelArgument<'m> {
+        let length = self.slots.width_at(cell).unwrap_or(POINTER_BYTES);
+        let definitions = self.slots.reaching(cell, length, launch, self.flow);
+        let mut argument = KernelArgument::default();
+        for definition in &definitions {
+            match definition {
+                Definition::Store(store) => {
+                    let Some(value) = store.operand(0) else { continue };
+                    argument.pointers.extend(self.pointers.get(value).cloned());
+                    argument.value = (definitions.len() == 1).then_some(value);
+                }
+                Definition::Call(call) => {
+                    let object = self.allocations.iter().zip(0..).find(|(allocation, _)| allocation.call == *call);
+                    argument.pointers.extend(object.map(|(_, id)| Pointer {
+                        object: ObjectId(id),
+                        offset: Some(Sym::default()),
+                        maybe_null: definitions.len() > 1,
+                    }));
+                }
+                // Bytes from elsewhere: a followed pointer among them has been recorded as stored.
+                Definition::Nothing | Definition::Zero(_) | Definition::Unknown(_) => {}
+            }
+        }
+        argument
+    }
+
+    /// It is not clear what a launch is given: every pointer that is in an argument's slot escapes.
+    fn arguments_escape(&mut self, launch: Value<'m>) {
+        let mut escaped: Vec<ObjectId> = self
+            .allocations
+            .iter()
+            .zip(0..)
+            .filter(|(allocation, _)| {
+                matches!(allocation.delivery, Delivery::Slot(cell) if self.slots.is_argument(cell.alloca))
+            })
+            .map(|(_, id)| ObjectId(id))
+            .collect();
+        for (value, pointer) in self.pointers.values() {
+            let stored = value.uses().iter().any(|usage| {
+                usage.user.opcode() == Some(Opcode::LLVMStore)
+                    && usage.operand == 0
+                    && usage
+                        .user
+                        .operand(1)
+                        .and_then(|address| self.slots.cell(self.module, address))
+                        .is_some_and(|cell| self.slots.is_argument(cell.alloca))
+            });
+            if stored {
+                escaped.push(pointer.object);
+            }
+        }
+        escaped.sort_unstable();
+        escaped.dedup();
+        for object in escaped {
+            self.record_use(launch, object, UseKind::Stored);
+        }
+    }
+
+    /// The stream operand of `cudaLaunchKernel` inside an inlined stub is loaded from the variable that `__cudaPopCallConfiguration` wrote.
+    fn launch_stream(&mut self, handle: Value<'m>, per_thread: bool, launch: Value<'m>) -> StreamId {
+        let popped = (handle.opcode() == Some(Opcode::LLVMLoad))
+            .then(|| handle.operand(0).and_then(|address| self.slots.cell(self.module, address)))
+            .flatten()
+            .map(|cell| self.slots.reaching(cell, POINTER_BYTES, handle, self.flow));
+        match popped.as_deref() {
+            Some([Definition::Call(pop)]) if is_pop(*pop) => self.configured_stream(*pop, per_thread),
+            _ => self.stream(handle, per_thread, launch),
+        }
+    }
+
+    /// The stream of the `<<<…>>>` that is in force at a stub's call, or where the inlined stub takes it back.
+    fn configured_stream(&mut self, at: Value<'m>, per_thread: bool) -> StreamId {
+        #[derive(Clone, Copy, PartialEq)]
+        enum Found<'m> {
+            Push(Value<'m>),
+            Other,
+        }
+        let configurations: HashSet<_> = self
+            .flow
+            .blocks()
+            .iter()
+            .copied()
+            .flat_map(Block::instructions)
+            .filter(|call| configuration(*call).is_some())
+            .collect();
+        let found = self.flow.backwards(
+            at,
+            &configurations,
+            |call| match configuration(call) {
+                Some(Meaning::PushConfiguration { .. }) => Some(Found::Push(call)),
+                _ => Some(Found::Other),
+            },
+            Found::Other,
+        );
+        if let [Found::Push(push)] = found[..]
+            && let Some(Meaning::PushConfiguration { stream }) = configuration(push)
+            && let Some(handle) = push.argument(u32::from(stream))
+        {
+            return self.stream(handle, per_thread, push);
+        }
+        self.unknown_stream(at)
+    }
+}
+
+fn configuration(call: Value<'_>) -> Option<Meaning> {
+    let callee = call.called_function().filter(|callee| callee.is_declaration())?;
+    match classify(&callee.name()) {
+        Callee::Cuda { row, .. } => {
+            matches!(row.meaning, Meaning::PushConfiguration { .. } | Meaning::PopConfiguration { .. })
+                .then_some(row.meaning)
+        }
+        _ => None,
+    }
+}
+
+fn is_pop(call: Value<'_>) -> bool {
+    matches!(configuration(call), Some(Meaning::PopConfiguration { .. }))
+}
+
+/// Does a stub launch with the per-thread default stream for null?
+fn launches_per_thread(stub: Value<'_>) -> bool {
+    stub.blocks().into_iter().flat_map(Block::instructions).filter_map(Value::called_function).any(|callee| {
+        matches!(classify(&callee.name()), Callee::Cuda { row, per_thread: true } if matches!(row.meaning, Meaning::Launch { .. }))
+    })
+}
+
+/// Is a defined function a kernel's host stub: does it pop the configuration and launch, and nothing else that matters?
+pub(super) fn is_stub(function: Value<'_>) -> bool {
+    let mut launches = false;
+    for call in function.blocks().into_iter().flat_map(Block::instructions).filter(|instruction| instruction.is_call())
+    {
+        let Some(callee) = call.called_function() else { return false };
+        let name = callee.name();
+        if name.starts_with("llvm.") {
+            continue;
+        }
+        match classify(&name) {
+            Callee::Cuda { row, .. } if callee.is_declaration() => match row.meaning {
+                Meaning::PopConfiguration { .. } => {}
+                Meaning::Launch { .. } if !launches => launches = true,
+                _ => return false,
+            },
+            _ => return false,
+        }
+    }
+    launches
+}

@@ -1,0 +1,388 @@
+//! Slots: memory of the function's own that only ever holds pointers, handles and arguments in plain sight.
+//!
+//! `float *d; cudaMalloc(&d, n);` leaves `d` in memory, because the call gets its address. Such an alloca is *private* if its address goes
+//! only to loads, stores, lifetime markers, memory intrinsics, and calls that are known to write it and not to keep it. What a load of a
+//! private alloca yields is then known from the writes that reach it ([`Slots::reaching`]).
+//!
+//! The same holds for the arrays of argument addresses that a kernel launch takes (`void *args[] = {&d, &n}`): an alloca whose address is
+//! stored in such an array is still private, and the launch is one more reader of it.
+//!
+//! What is not private is not a slot: a pointer stored there has escaped, and a load from there is unknown.
+
+use std::collections::{HashMap, HashSet};
+
+use super::flow::Flow;
+use super::ir::{Block, Module, Opcode, Value};
+use crate::calls::cuda::Meaning;
+use crate::calls::{Callee, classify};
+
+/// Bytes of a private alloca.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Cell<'m> {
+    /// The alloca.
+    pub alloca: Value<'m>,
+    /// First byte.
+    pub offset: u64,
+}
+
+/// A write that reaches a point.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Definition<'m> {
+    /// None: the bytes are indeterminate.
+    Nothing,
+    /// Zeroes.
+    Zero(Value<'m>),
+    /// This store, of exactly these bytes.
+    Store(Value<'m>),
+    /// This call, through the address it was given (cudaMalloc, cudaStreamCreate …).
+    Call(Value<'m>),
+    /// Something else.
+    Unknown(Value<'m>),
+}
+
+/// One thing that is done with a private alloca.
+#[derive(Clone, Copy, Debug)]
+struct Touch<'m> {
+    instruction: Value<'m>,
+    offset: u64,
+    length: u64,
+    kind: TouchKind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum TouchKind {
+    /// Lifetime starts or ends.
+    Undefine,
+    Zero,
+    Store,
+    CallWrites,
+    UnknownWrite,
+    /// Loaded as a pointer.
+    LoadPointer,
+    /// Read as anything else: what a stored pointer turns into is not followed.
+    Leak,
+    /// The address itself is stored in an argument array.
+    AddressStored,
+    /// It is the argument array of a launch.
+    ArgumentArray,
+}
+
+impl TouchKind {
+    fn writes(self) -> bool {
+        matches!(self, Self::Undefine | Self::Zero | Self::Store | Self::CallWrites | Self::UnknownWrite)
+    }
+}
+
+/// The private allocas of a function.
+pub(super) struct Slots<'m> {
+    touches: HashMap<Value<'m>, Vec<Touch<'m>>>,
+}
+
+impl<'m> Slots<'m> {
+    /// Finds the private allocas of a function.
+    #[must_use]
+    pub(super) fn of(module: Module<'m>, flow: &Flow<'m>) -> Self {
+        // An alloca outside of the entry block may be made many times.
+        let allocas: Vec<_> = flow
+            .blocks()
+            .iter()
+            .take(1)
+            .copied()
+            .flat_map(Block::instructions)
+            .filter(|instruction| instruction.opcode() == Some(Opcode::LLVMAlloca))
+            .collect();
+        let mut touches: HashMap<_, _> =
+            allocas.iter().filter_map(|alloca| Some((*alloca, touches(module, *alloca)?))).collect();
+        // Addresses may be stored in argument arrays only, and only in those that are private themselves.
+        let arrays: HashSet<_> =
+            touches.iter().filter(|(_, list)| is_argument_array(list)).map(|(alloca, _)| *alloca).collect();
+        touches.retain(|_, list: &mut Vec<Touch<'_>>| {
+            list.iter().filter(|touch| touch.kind == TouchKind::AddressStored).all(|touch| {
+                touch
+                    .instruction
+                    .operand(1)
+                    .and_then(|address| cell(module, address))
+                    .is_some_and(|cell| arrays.contains(&cell.alloca))
+            })
+        });
+        Self { touches }
+    }
+
+    /// The bytes that an address names, if they are private.
+    #[must_use]
+    pub(super) fn cell(&self, module: Module<'m>, address: Value<'m>) -> Option<Cell<'m>> {
+        cell(module, address).filter(|cell| self.touches.contains_key(&cell.alloca))
+    }
+
+    /// Is a pointer that is stored in these bytes ever read back as anything but a pointer?
+    #[must_use]
+    pub(super) fn leaks(&self, cell: Cell<'m>, length: u64) -> bool {
+        self.touches[&cell.alloca].iter().any(|touch| match touch.kind {
+            TouchKind::Leak => overlap(touch, cell.offset, length) != Overlap::None,
+            TouchKind::LoadPointer => overlap(touch, cell.offset, length) == Overlap::Partial,
+            // The launch reads all that the parameter's type has, from there on; only its first pointer is followed.
+            TouchKind::AddressStored => cell.offset > touch.offset,
+            _ => false,
+        })
+    }
+
+    /// Is it the argument array of a launch? Pointers stored in it are addresses of arguments.
+    #[must_use]
+    pub(super) fn is_argument_array(&self, alloca: Value<'m>) -> bool {
+        self.touches.get(&alloca).is_some_and(|touches| is_argument_array(touches))
+    }
+
+    /// The pointers that are loaded from a private alloca.
+    pub(super) fn loads(&self, alloca: Value<'m>) -> impl Iterator<Item = Value<'m>> + '_ {
+        self.touches
+            .get(&alloca)
+            .into_iter()
+            .flatten()
+            .filter(|touch| touch.kind == TouchKind::LoadPointer)
+            .map(|touch| touch.instruction)
+    }
+
+    /// Is the alloca's address in an argument array?
+    #[must_use]
+    pub(super) fn is_argument(&self, alloca: Value<'m>) -> bool {
+        self.touches
+            .get(&alloca)
+            .is_some_and(|touches| touches.iter().any(|touch| touch.kind == TouchKind::AddressStored))
+    }
+
+    /// How many bytes are written at a time at the start of the cell; `None` if that differs.
+    #[must_use]
+    pub(super) fn width_at(&self, cell: Cell<'m>) -> Option<u64> {
+        let mut widths = self.touches[&cell.alloca]
+            .iter()
+            .filter(|touch| {
+                matches!(touch.kind, TouchKind::Store | TouchKind::CallWrites) && touch.offset == cell.offset
+            })
+            .map(|touch| touch.length);
+        let first = widths.next()?;
+        widths.all(|width| width == first).then_some(first)
+    }
+
+    /// Byte offsets of an argument array that are written.
+    #[must_use]
+    pub(super) fn stored_offsets(&self, alloca: Value<'m>) -> Vec<u64> {
+        let mut offsets: Vec<_> = self
+            .touches
+            .get(&alloca)
+            .into_iter()
+            .flatten()
+            .filter(|touch| touch.kind == TouchKind::Store)
+            .map(|touch| touch.offset)
+            .collect();
+        offsets.sort_unstable();
+        offsets.dedup();
+        offsets
+    }
+
+    /// The writes that may have made the bytes what they are just before `at`, each once.
+    #[must_use]
+    pub(super) fn reaching(&self, cell: Cell<'m>, length: u64, at: Value<'m>, flow: &Flow<'m>) -> Vec<Definition<'m>> {
+        let touches = &self.touches[&cell.alloca];
+        let definition = |instruction: Value<'m>| {
+            touches.iter().filter(|touch| touch.instruction == instruction && touch.kind.writes()).find_map(|touch| {
+                match (overlap(touch, cell.offset, length), touch.kind) {
+                    (Overlap::None, _) => None,
+                    (Overlap::Exact | Overlap::Covers, TouchKind::Undefine) => Some(Definition::Nothing),
+                    (Overlap::Exact | Overlap::Covers, TouchKind::Zero) => Some(Definition::Zero(instruction)),
+                    (Overlap::Exact, TouchKind::Store) => Some(Definition::Store(instruction)),
+                    (Overlap::Exact, TouchKind::CallWrites) => Some(Definition::Call(instruction)),
+                    _ => Some(Definition::Unknown(instruction)),
+                }
+            })
+        };
+        let writing: HashSet<Value<'m>> =
+            touches.iter().filter(|touch| touch.kind.writes()).map(|touch| touch.instruction).collect();
+        flow.backwards(at, &writing, definition, Definition::Nothing)
+    }
+}
+
+#[derive(PartialEq, Eq, Clone, Copy)]
+enum Overlap {
+    None,
+    Partial,
+    /// More bytes than asked for.
+    Covers,
+    Exact,
+}
+
+fn overlap(touch: &Touch<'_>, offset: u64, length: u64) -> Overlap {
+    let (start, end) = (touch.offset, touch.offset.saturating_add(touch.length));
+    let asked = offset.saturating_add(length);
+    if end <= offset || asked <= start {
+        Overlap::None
+    } else if start == offset && end == asked {
+        Overlap::Exact
+    } else if start <= offset && asked <= end {
+        Overlap::Covers
+    } else {
+        Overlap::Partial
+    }
+}
+
+fn is_argument_array(touches: &[Touch<'_>]) -> bool {
+    touches.iter().any(|touch| touch.kind == TouchKind::ArgumentArray)
+        && touches.iter().all(|touch| {
+            matches!(touch.kind, TouchKind::ArgumentArray | TouchKind::Store | TouchKind::Undefine | TouchKind::Zero)
+        })
+}
+
+/// The alloca and constant offset that an address names.
+fn cell<'m>(module: Module<'m>, address: Value<'m>) -> Option<Cell<'m>> {
+    let mut offset: i64 = 0;
+    let mut base = address;
+    loop {
+        match base.opcode()? {
+            Opcode::LLVMAlloca => return Some(Cell { alloca: base, offset: u64::try_from(offset).ok()? }),
+            Opcode::LLVMGetElementPtr => offset = offset.checked_add(constant_offset(module, base)?)?,
+            Opcode::LLVMBitCast | Opcode::LLVMAddrSpaceCast => {}
+            _ => return None,
+        }
+        base = base.operand(0)?;
+    }
+}
+
+fn constant_offset<'m>(module: Module<'m>, gep: Value<'m>) -> Option<i64> {
+    let offset = super::symbolic::Atoms::default().gep_offset(module, gep)?.as_constant()?;
+    i64::try_from(offset).ok()
+}
+
+/// All that is done with an alloca, or `None` if it is not private.
+fn touches<'m>(module: Module<'m>, alloca: Value<'m>) -> Option<Vec<Touch<'m>>> {
+    // An array of variable length has no known end.
+    alloca.operand(0)?.constant_uint().filter(|count| *count == 1)?;
+    let size = module.alloc_size(alloca.allocated_type()?)?;
+    let mut touches = Vec::new();
+    let mut open = vec![(alloca, 0_u64)];
+    while let Some((address, offset)) = open.pop() {
+        for usage in address.uses() {
+            let user = usage.user;
+            let mut touch = |length, kind| touches.push(Touch { instruction: user, offset, length, kind });
+            match user.opcode()? {
+                Opcode::LLVMGetElementPtr if usage.operand == 0 => {
+                    let target = i64::try_from(offset).ok()?.checked_add(constant_offset(module, user)?)?;
+                    open.push((user, u64::try_from(target).ok().filter(|target| *target <= size)?));
+                }
+                Opcode::LLVMBitCast | Opcode::LLVMAddrSpaceCast => open.push((user, offset)),
+                _ if user.is_volatile_or_atomic() => return None,
+                Opcode::LLVMLoad => {
+                    let kind = if user.ty().is_pointer() { TouchKind::LoadPointer } else { TouchKind::Leak };
+                    touch(module.store_size(user.ty())?, kind);
+                }
+                Opcode::LLVMStore if usage.operand == 1 => {
+                    let value = user.operand(0)?;
+                    let kind = if value.is_null() { TouchKind::Zero } else { TouchKind::Store };
+                    touch(module.store_size(value.ty())?, kind);
+                }
+                Opcode::LLVMStore => touch(size.saturating_sub(offset), TouchKind::AddressStored),
+                Opcode::LLVMICmp if user.operands().iter().any(|operand| operand.is_null()) => {}
+                Opcode::LLVMCall | Opcode::LLVMInvoke => {
+                    call_touches(user, usage.operand, size - offset, offset, &mut touches)?
+                }
+                _ => return None,
+            }
+        }
+    }
+    Some(touches)
+}
+
+/// What a call does with an alloca whose address (at `offset`, with `rest` bytes after it) is its argument; `None`: it may keep it.
+fn call_touches<'m>(
+    call: Value<'m>,
+    argument: u32,
+    rest: u64,
+    offset: u64,
+    touches: &mut Vec<Touch<'m>>,
+) -> Option<()> {
+    if argument >= call.argument_count() {
+        // Operand bundles of llvm.assume say something of the address and do nothing with it.
+        return call.called_function().filter(|callee| callee.name() == "llvm.assume").map(|_| ());
+    }
+    let mut touch = |length: u64, kind| touches.push(Touch { instruction: call, offset, length, kind });
+    let callee = call.called_function()?;
+    let name = callee.name();
+    if let Some(intrinsic) = name.strip_prefix("llvm.") {
+        let length = call.argument(2).and_then(Value::constant_uint);
+        if intrinsic.starts_with("lifetime.") {
+            touch(rest, TouchKind::Undefine);
+        } else if intrinsic.starts_with("memset.") {
+            let zero = call.argument(1).is_some_and(Value::is_null);
+            touch(
+                length.unwrap_or(rest),
+                if zero && length.is_some() { TouchKind::Zero } else { TouchKind::UnknownWrite },
+            );
+        } else if intrinsic.starts_with("memcpy.") || intrinsic.starts_with("memmove.") {
+            touch(length.unwrap_or(rest), if argument == 0 { TouchKind::UnknownWrite } else { TouchKind::Leak });
+        } else if !intrinsic.starts_with("dbg.") {
+            return None;
+        }
+        return Some(());
+    }
+    if call.is_by_value(argument) {
+        touch(rest, TouchKind::Leak);
+        return Some(());
+    }
+    if !callee.is_declaration() {
+        return internal_call_touches(call, argument, offset + rest, touches);
+    }
+    let number = u8::try_from(argument).ok()?;
+    match classify(&name) {
+        Callee::Cuda { row, .. } => match row.meaning {
+            Meaning::Allocate { out, .. } | Meaning::MallocPitch { out } if out == number => {
+                touch(8, TouchKind::CallWrites)
+            }
+            Meaning::CreateStream { out, .. } | Meaning::CreateEvent { out } if out == number => {
+                touch(8, TouchKind::CallWrites)
+            }
+            Meaning::PopConfiguration { stream } if stream == number => touch(8, TouchKind::CallWrites),
+            Meaning::PopConfiguration { .. } | Meaning::MallocPitch { .. } | Meaning::Harmless => {
+                touch(rest, TouchKind::UnknownWrite)
+            }
+            Meaning::Launch { args, .. } if args == number => touch(rest, TouchKind::ArgumentArray),
+            Meaning::Copy { dst, .. } if dst == number => touch(rest, TouchKind::UnknownWrite),
+            Meaning::Copy { src, .. } if src == number => touch(rest, TouchKind::Leak),
+            Meaning::SymbolCopy { pointer, .. } if pointer == number => {
+                touch(rest, TouchKind::UnknownWrite);
+                touch(rest, TouchKind::Leak);
+            }
+            _ => return None,
+        },
+        Callee::Modelled(model) => {
+            if let crate::calls::models::Action::Allocate { out: Some(out), .. } = model.action
+                && out == number
+            {
+                touch(8, TouchKind::CallWrites);
+                return Some(());
+            }
+            let param = model.param(argument as usize).filter(|param| !param.keeps && !param.observes)?;
+            if param.writes {
+                touch(rest, TouchKind::UnknownWrite);
+            }
+            if param.reads {
+                touch(rest, TouchKind::Leak);
+            }
+        }
+        Callee::UnmodelledCuda | Callee::Unknown => return None,
+    }
+    Some(())
+}
+
+/// A call of a function of this module that was not inlined: what its attributes promise. It may reach all `size` bytes from the address.
+fn internal_call_touches<'m>(call: Value<'m>, argument: u32, size: u64, touches: &mut Vec<Touch<'m>>) -> Option<()> {
+    let effect = call.argument_effect(argument);
+    if effect.captures {
+        return None;
+    }
+    let mut touch = |kind| touches.push(Touch { instruction: call, offset: 0, length: size, kind });
+    if effect.writes {
+        touch(TouchKind::UnknownWrite);
+    }
+    if effect.reads {
+        touch(TouchKind::Leak);
+    }
+    Some(())
+}

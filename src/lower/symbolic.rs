@@ -1,0 +1,178 @@
+//! Integers of the IR as sums in ℤ.
+//!
+//! LLVM's integers wrap, sums do not. So an operation is taken apart only where it provably does not wrap in the sense (signed or
+//! unsigned) in which its result is read: it is marked so (`nsw`, `nuw`), or its operands are too narrow. Everything else is an atom,
+//! which still compares equal to itself: `n * 4` without a flag, computed once, is one atom wherever it is used.
+//!
+//! Sizes and lengths are read as signed: an allocation of 2^63 bytes or more fails and a copy of that many is an error, so in every
+//! execution that goes on the two readings agree. That is the premise "allocations succeed" of the proof, not a new one.
+
+use std::collections::HashMap;
+
+use super::ir::Module;
+use super::ir::{Opcode, Type, Value};
+use crate::analysis::symbolic::{AtomId, Sym};
+
+/// How deep an expression is taken apart; deeper parts are atoms. Bounds the work on shared subexpressions (2^8); the sizes of real
+/// programs (`w * h * channels * sizeof(float) + header`) are five or six deep.
+const MAX_DEPTH: u32 = 8;
+
+/// How the bits of an integer are read.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Reading {
+    /// Two's complement.
+    Signed,
+    /// Natural number.
+    Unsigned,
+}
+
+/// The atoms of one function.
+#[derive(Default)]
+pub(super) struct Atoms<'m> {
+    ids: HashMap<(Value<'m>, Reading), AtomId>,
+    values: Vec<Value<'m>>,
+}
+
+impl<'m> Atoms<'m> {
+    /// The IR value of each atom, by id.
+    #[must_use]
+    pub(super) fn values(&self) -> &[Value<'m>] {
+        &self.values
+    }
+
+    /// A size or length argument as a sum.
+    pub(super) fn length(&mut self, value: Value<'m>) -> Sym {
+        self.read(value, Reading::Signed, 0)
+    }
+
+    /// Byte offset that a GEP adds to its base; `None` where its arithmetic may wrap or its types have no fixed size.
+    pub(super) fn gep_offset(&mut self, module: Module<'m>, gep: Value<'m>) -> Option<Sym> {
+        let mut ty: Type<'m> = gep.gep_source_type()?;
+        let exact = gep.gep_does_not_wrap();
+        let mut offset = Sym::default();
+        for operand in 1..gep.operand_count() {
+            let index = gep.operand(operand)?;
+            if operand > 1 {
+                if ty.is_struct() {
+                    let field = u32::try_from(index.constant_uint()?).ok()?;
+                    offset = offset.add(&Sym::from(module.field_offset(ty, field)?))?;
+                    ty = ty.field(field)?;
+                    continue;
+                }
+                ty = ty.element()?;
+            }
+            if !exact && index.constant_int().is_none() {
+                return None;
+            }
+            let scale = Sym::from(module.alloc_size(ty)?);
+            offset = offset.add(&self.read(index, Reading::Signed, 0).mul(&scale)?)?;
+        }
+        Some(offset)
+    }
+
+    fn read(&mut self, value: Value<'m>, reading: Reading, depth: u32) -> Sym {
+        self.fold(value, reading, depth).unwrap_or_else(|| self.atom(value, reading))
+    }
+
+    fn fold(&mut self, value: Value<'m>, reading: Reading, depth: u32) -> Option<Sym> {
+        if depth > MAX_DEPTH {
+            return None;
+        }
+        match reading {
+            Reading::Signed => {
+                if let Some(constant) = value.constant_int() {
+                    return Some(Sym::constant(i128::from(constant)));
+                }
+            }
+            Reading::Unsigned => {
+                if let Some(constant) = value.constant_uint() {
+                    return Some(Sym::from(constant));
+                }
+            }
+        }
+        if !value.is_instruction() {
+            return None;
+        }
+        let left = value.operand(0)?;
+        match value.opcode()? {
+            Opcode::LLVMZExt => Some(self.read(left, Reading::Unsigned, depth + 1)),
+            Opcode::LLVMSExt if reading == Reading::Signed => Some(self.read(left, Reading::Signed, depth + 1)),
+            Opcode::LLVMSExt if is_not_negative(left) => Some(self.read(left, Reading::Unsigned, depth + 1)),
+            opcode @ (Opcode::LLVMAdd | Opcode::LLVMSub | Opcode::LLVMMul | Opcode::LLVMShl) => {
+                let marked = match reading {
+                    Reading::Signed => value.no_signed_wrap(),
+                    Reading::Unsigned => value.no_unsigned_wrap(),
+                };
+                // Both readings of a result that needs fewer bits than it has agree, and nothing wrapped on the way.
+                let narrow = opcode != Opcode::LLVMSub && bits(value, depth).is_some();
+                if !marked && !narrow {
+                    return None;
+                }
+                let reading = if marked { reading } else { Reading::Unsigned };
+                let right = value.operand(1)?;
+                if opcode == Opcode::LLVMShl {
+                    let shift = u32::try_from(right.constant_uint()?).ok().filter(|shift| *shift < 64)?;
+                    return self.read(left, reading, depth + 1).mul(&Sym::constant(1 << shift));
+                }
+                let (left, right) = (self.read(left, reading, depth + 1), self.read(right, reading, depth + 1));
+                match opcode {
+                    Opcode::LLVMAdd => left.add(&right),
+                    Opcode::LLVMSub => left.sub(&right),
+                    _ => left.mul(&right),
+                }
+            }
+            // No bit in common: no carry, so neither reading wraps.
+            Opcode::LLVMOr if value.is_disjoint_or() => {
+                let right = value.operand(1)?;
+                self.read(left, reading, depth + 1).add(&self.read(right, reading, depth + 1))
+            }
+            _ => None,
+        }
+    }
+
+    fn atom(&mut self, value: Value<'m>, reading: Reading) -> Sym {
+        // A value that is not negative reads the same both ways: one atom.
+        let reading = if is_not_negative(value) { Reading::Unsigned } else { reading };
+        let next = AtomId(u32::try_from(self.values.len()).unwrap_or(u32::MAX));
+        let id = *self.ids.entry((value, reading)).or_insert_with(|| {
+            self.values.push(value);
+            next
+        });
+        Sym::atom(id)
+    }
+}
+
+/// Is the sign bit certainly clear?
+fn is_not_negative(value: Value<'_>) -> bool {
+    bits(value, 0).is_some()
+}
+
+/// How many bits the value needs as a natural number, where that is certainly fewer than its type has.
+fn bits(value: Value<'_>, depth: u32) -> Option<u32> {
+    let width = value.ty().int_width()?;
+    let needed = if let Some(constant) = value.constant_uint() {
+        64 - constant.leading_zeros()
+    } else if depth > MAX_DEPTH || !value.is_instruction() {
+        return None;
+    } else {
+        let operand = |index| bits(value.operand(index)?, depth + 1);
+        match value.opcode()? {
+            Opcode::LLVMZExt => {
+                let source = value.operand(0)?;
+                bits(source, depth + 1).or_else(|| source.ty().int_width())?
+            }
+            Opcode::LLVMSExt => operand(0)?,
+            Opcode::LLVMAdd => operand(0)?.max(operand(1)?) + 1,
+            Opcode::LLVMMul => operand(0)? + operand(1)?,
+            Opcode::LLVMShl => operand(0)? + u32::try_from(value.operand(1)?.constant_uint()?).ok()?,
+            Opcode::LLVMAnd => operand(0).into_iter().chain(operand(1)).min()?,
+            Opcode::LLVMLShr => {
+                let shift = u32::try_from(value.operand(1)?.constant_uint()?).ok()?;
+                operand(0).unwrap_or(width).saturating_sub(shift)
+            }
+            Opcode::LLVMUDiv => operand(0)?,
+            _ => return None,
+        }
+    };
+    (needed < width).then_some(needed)
+}

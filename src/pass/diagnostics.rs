@@ -1,0 +1,62 @@
+//! Errors, warnings and remarks, given to the compiler that runs the pass, so that they look and count like its own.
+
+use std::ffi::c_char;
+
+use inkwell::llvm_sys::prelude::{LLVMModuleRef, LLVMValueRef};
+
+use super::ir::{Module, Value};
+
+unsafe extern "C" {
+    fn echo_sr_shim_diagnose(module: LLVMModuleRef, severity: u32, text: *const c_char, length: usize);
+    fn echo_sr_shim_remark(
+        at: LLVMValueRef,
+        kind: u32,
+        name: *const c_char,
+        name_length: usize,
+        text: *const c_char,
+        length: usize,
+    );
+}
+
+/// Which of LLVM's remarks: `-Rpass`, `-Rpass-missed`, `-Rpass-analysis`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RemarkKind {
+    /// Something was done.
+    Passed,
+    /// Something was not done.
+    Missed,
+    /// Something was found out.
+    Analysis,
+}
+
+/// The compilation ends with this error (exit status not 0); the pass itself returns normally.
+pub fn error(module: Module<'_>, text: &str) {
+    diagnose(module, 0, text);
+}
+
+/// A warning (`-Wbackend-plugin` in clang).
+pub fn warning(module: Module<'_>, text: &str) {
+    diagnose(module, 1, text);
+}
+
+fn diagnose(module: Module<'_>, severity: u32, text: &str) {
+    // SAFETY: the module is valid for its lifetime; the shim reads `length` bytes of the text and keeps none.
+    unsafe { echo_sr_shim_diagnose(module.raw(), severity, text.as_ptr().cast(), text.len()) }
+}
+
+/// A remark of the pass `echo-sr` at an instruction; `name` is its stable name in `-fsave-optimization-record`. Nothing happens where
+/// `at` is no instruction.
+pub fn remark(at: Value<'_>, kind: RemarkKind, name: &str, text: &str) {
+    if !at.is_instruction() {
+        return;
+    }
+    let kind = match kind {
+        RemarkKind::Passed => 0,
+        RemarkKind::Missed => 1,
+        RemarkKind::Analysis => 2,
+    };
+    // SAFETY: `at` is an instruction of a valid module; the shim reads the given bytes of both texts and keeps none.
+    unsafe {
+        echo_sr_shim_remark(at.raw(), kind, name.as_ptr().cast(), name.len(), text.as_ptr().cast(), text.len());
+    }
+}

@@ -1,0 +1,131 @@
+//! The pass `echo-sr` over one host module: lower → analyse → report → rewrite, function by function.
+//!
+//! A function is left before anything is computed where it makes no device buffer, so that other code costs a look at its calls.
+
+use super::diagnostics::{self, RemarkKind};
+use super::ir::{Module, Value};
+use super::prepare;
+use crate::analysis;
+use crate::analysis::verdict::{Decision, MergePlan, Verdict};
+use crate::effects::host;
+use crate::lower::{self, Lowered};
+use crate::options::Options;
+use crate::report::pair::{Outcome, PairReport};
+use crate::report::{json, remark};
+use crate::rewrite;
+
+/// Runs the pass; true if the module changed. `level` is the pipeline's speed level, -1 where the pass was named.
+pub fn run(module: Module<'_>, level: i32, options: &Options) -> bool {
+    let device = ["nvptx", "amdgcn"].iter().any(|target| module.triple().starts_with(target));
+    if device || !prepare::calls_cuda(module) {
+        return false;
+    }
+    if level == 0 {
+        diagnostics::warning(
+            module,
+            "echo-sr: this unit is compiled without optimisation (-O0), so no buffers are merged; use -O1 or higher",
+        );
+        return false;
+    }
+    let mut run = Run { module, options, unknown_kernels: None, merges_left: options.merge_limit, reports: Vec::new() };
+    let changed = run.functions();
+    run.deliver();
+    changed
+}
+
+/// The pass on one module.
+struct Run<'a, 'm> {
+    module: Module<'m>,
+    options: &'a Options,
+    /// Why nothing is known of the module's kernels.
+    unknown_kernels: Option<String>,
+    /// What `merge-limit` leaves.
+    merges_left: Option<u64>,
+    reports: Vec<PairReport>,
+}
+
+impl Run<'_, '_> {
+    fn functions(&mut self) -> bool {
+        let effects = host::effects_or_reason(self.module).unwrap_or_else(|reason| {
+            self.unknown_kernels = Some(reason.to_string());
+            Default::default()
+        });
+        let context = lower::Context::new(self.module, effects);
+        let functions: Vec<_> = context.module.functions().filter(|function| !function.is_declaration()).collect();
+        let mut changed = false;
+        for function in functions {
+            if !lower::has_device_allocation(function) {
+                continue;
+            }
+            let Some(lowered) = lower::lower_function(&context, function) else { continue };
+            let verdicts = analysis::analyse(&lowered.program, &self.options.analysis);
+            let plans = self.decide(&lowered, &verdicts);
+            if !plans.is_empty() {
+                let program = rewrite::apply(context.module, lowered, &plans);
+                self.verify(&program.function);
+                changed = true;
+            }
+        }
+        changed
+    }
+
+    /// Describes each verdict, and gives the plans that are carried out.
+    fn decide<'v>(&mut self, lowered: &Lowered<'_>, verdicts: &'v [Verdict]) -> Vec<&'v MergePlan> {
+        let mut plans = Vec::new();
+        for verdict in verdicts {
+            let plan = match &verdict.decision {
+                Decision::Accept(plan) if self.merges_left != Some(0) => Some(plan),
+                _ => None,
+            };
+            if let (Some(_), Some(left)) = (plan, &mut self.merges_left) {
+                *left -= 1;
+            }
+            let mut report = PairReport::new(&lowered.program, verdict, plan.is_some());
+            if report.outcome == Outcome::Declined {
+                let unknown = self.unknown_kernels.as_ref();
+                report.notes.extend(unknown.map(|reason| format!("what kernels do is not known: {reason}")));
+            }
+            self.remark(lowered, verdict, &report);
+            self.reports.push(report);
+            plans.extend(plan);
+        }
+        plans
+    }
+
+    /// The remark of a pair, at the allocation of its host buffer. (It is given before the rewrite, which cannot fail, because the
+    /// rewrite replaces that instruction.)
+    fn remark(&self, lowered: &Lowered<'_>, verdict: &Verdict, report: &PairReport) {
+        let Some(allocation) = lowered.allocations.get(verdict.host.0 as usize) else { return };
+        // SAFETY: the allocation call is an instruction of the module, which is valid for the whole pass.
+        let at = unsafe { Value::new(allocation.call.raw()) };
+        let remark = remark::of(report);
+        let kind = if remark.passed { RemarkKind::Passed } else { RemarkKind::Missed };
+        diagnostics::remark(at, kind, &remark.name, &remark.text);
+    }
+
+    /// In debug builds, an invalid module is an error here and not a crash later.
+    fn verify(&self, function: &str) {
+        if !cfg!(debug_assertions) {
+            return;
+        }
+        if let Err(reason) = self.module.verify() {
+            let text = format!("echo-sr: internal error: the rewrite of {function} is not valid: {reason}");
+            diagnostics::error(self.module, &text);
+        }
+    }
+
+    /// Gives the reports to whom they were asked for.
+    fn deliver(&self) {
+        if self.options.verbose {
+            for report in &self.reports {
+                eprint!("{report}");
+            }
+        }
+        if let Some(path) = &self.options.report
+            && let Err(reason) = json::append(path, &self.reports)
+        {
+            let text = format!("echo-sr: the report can't be written to {}: {reason}", path.display());
+            diagnostics::error(self.module, &text);
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The pass `echo-sr-prepare`: thin wrappers around CUDA calls become `alwaysinline`, so that LLVM's inliner dissolves them before
+//! `echo-sr` looks at their callers.
+//!
+//! A wrapper is a small function that calls the CUDA runtime itself or calls a wrapper: a checked-call helper, constructor and destructor
+//! of a device buffer, `launch_foo`, the compiler's launch stubs. Inlining never changes what a program does, so this pass needs no proof,
+//! only a budget. What the user or the language keeps apart stays apart: `noinline`, `optnone`, recursive and variadic functions, functions
+//! that the linker may replace, and functions that nobody calls by name.
+
+use std::collections::HashMap;
+
+use petgraph::algo::tarjan_scc;
+use petgraph::graph::{DiGraph, NodeIndex};
+
+use super::ir::{LLVMLinkage, Module, Value};
+
+/// Instructions of a wrapper, with the wrappers that it calls itself dissolved in it. A launch stub of clang has 25 and 4 a parameter
+/// before simplification, a checked-call helper that prints and exits about 30, a constructor that allocates through one about 60; 400
+/// holds a function that makes five launches, and a caller with a hundred such calls stays below what LLVM's own inliner accepts.
+pub const WRAPPER_BUDGET: usize = 400;
+
+/// Instructions that a module may grow by; wrappers are dissolved from the innermost outwards until it is used up. At about a
+/// microsecond an instruction and pass it bounds the time that a module of many wrappers costs.
+pub const MODULE_BUDGET: usize = 100_000;
+
+/// Marks wrappers; true if there are any.
+pub fn run(module: Module<'_>) -> bool {
+    if !calls_cuda(module) {
+        return false;
+    }
+    let wrappers = find_wrappers(module);
+    for wrapper in &wrappers {
+        wrapper.add_attribute("alwaysinline");
+    }
+    !wrappers.is_empty()
+}
+
+/// Some function of the module calls the CUDA runtime.
+#[must_use]
+pub fn calls_cuda(module: Module<'_>) -> bool {
+    module.functions().any(|function| is_cuda_call(function) && function.is_used())
+}
+
+/// A function of the CUDA runtime that programs call (not the registration functions, which compilers call).
+fn is_cuda_call(function: Value<'_>) -> bool {
+    const LAUNCH: [&str; 3] = ["__cudaPushCallConfiguration", "__cudaPopCallConfiguration", "__cudaLaunchKernel"];
+    let named = function.name_starts_with("cuda") || LAUNCH.iter().any(|name| function.name_starts_with(name));
+    named && function.is_declaration()
+}
+
+/// One defined function.
+struct Function<'m> {
+    value: Value<'m>,
+    /// Instructions of its own.
+    size: usize,
+    /// It calls the CUDA runtime.
+    calls_cuda: bool,
+    /// Defined functions that it calls by name, one entry a call.
+    callees: Vec<Value<'m>>,
+}
+
+/// The wrappers, callees before callers.
+fn find_wrappers<'m>(module: Module<'m>) -> Vec<Value<'m>> {
+    let mut graph = DiGraph::<Function<'m>, ()>::new();
+    let mut nodes: HashMap<Value<'m>, NodeIndex> = HashMap::new();
+    for value in module.functions().filter(|function| !function.is_declaration()) {
+        nodes.insert(value, graph.add_node(describe(value)));
+    }
+    let mut callers: HashMap<Value<'m>, usize> = HashMap::new();
+    for node in graph.node_indices() {
+        for callee in graph[node].callees.clone() {
+            *callers.entry(callee).or_default() += 1;
+            graph.add_edge(node, nodes[&callee], ());
+        }
+    }
+    let mut wrappers = Vec::new();
+    // Size of each wrapper with all inner wrappers dissolved.
+    let mut sizes: HashMap<Value<'m>, usize> = HashMap::new();
+    let mut growth = 0;
+    for component in tarjan_scc(&graph) {
+        // Tarjan's order: callees come first. A component of several functions is a recursion.
+        let [node] = component[..] else { continue };
+        let function = &graph[node];
+        let inner: Vec<usize> = function.callees.iter().filter_map(|callee| sizes.get(callee).copied()).collect();
+        let size = function.size + inner.iter().sum::<usize>();
+        let calls = callers.get(&function.value).copied().unwrap_or(0);
+        let recursive = function.callees.contains(&function.value);
+        let wraps = function.calls_cuda || !inner.is_empty();
+        if wraps && !recursive && calls > 0 && size <= WRAPPER_BUDGET && may_be_inlined(function.value) {
+            growth += size * calls;
+            if growth > MODULE_BUDGET {
+                break;
+            }
+            sizes.insert(function.value, size);
+            wrappers.push(function.value);
+        }
+    }
+    wrappers
+}
+
+fn describe(value: Value<'_>) -> Function<'_> {
+    let mut function = Function { value, size: 0, calls_cuda: false, callees: Vec::new() };
+    for inst in value.instructions() {
+        let Some(callee) = inst.called_function() else {
+            function.size += 1;
+            continue;
+        };
+        let name = callee.name();
+        if name.starts_with("llvm.dbg.") || name.starts_with("llvm.lifetime.") {
+            continue;
+        }
+        function.size += 1;
+        if !callee.is_declaration() {
+            function.callees.push(callee);
+        } else if is_cuda_call(callee) {
+            function.calls_cuda = true;
+        }
+    }
+    function
+}
+
+fn may_be_inlined(function: Value<'_>) -> bool {
+    let kept = ["noinline", "optnone", "naked", "returns_twice"];
+    let replaceable = matches!(
+        function.linkage(),
+        Some(
+            LLVMLinkage::LLVMWeakAnyLinkage
+                | LLVMLinkage::LLVMLinkOnceAnyLinkage
+                | LLVMLinkage::LLVMExternalWeakLinkage
+        )
+    );
+    !function.is_variadic() && !replaceable && !kept.iter().any(|name| function.has_attribute(name))
+}

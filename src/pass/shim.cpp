@@ -1,0 +1,178 @@
+// What LLVM's C API can't do: the plugin entry, registering passes, diagnostics and remarks, and attributes that the C API hides.
+// Nothing is decided here: each callback asks Rust (entry.rs), each helper states one fact of LLVM.
+
+#include ECHO_SR_PLUGIN_HEADER
+#include "llvm-c/Core.h"
+#include "llvm/Analysis/OptimizationRemarkEmitter.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/InstrTypes.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Transforms/Utils/Local.h"
+#include "llvm/Transforms/Utils/ModuleUtils.h"
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <string>
+
+using namespace llvm;
+
+// Implemented in entry.rs.
+extern "C" {
+// Runs the pass `Kind` on the module; true if it changed something. `Level` is the speed level of the pipeline (0..3), or -1 where the
+// pass was named. `Parameters` is the text between `<` and `>`, null where there was none.
+bool echo_sr_run_pass(LLVMModuleRef Module, uint32_t Kind, int32_t Level, const char *Parameters, size_t Length);
+// The kind of the pass with that name (without parameters), or -1.
+int32_t echo_sr_pass_kind(const char *Name, size_t Length);
+}
+
+namespace {
+
+// Kinds and places; entry.rs has the same numbers.
+enum Kind : uint32_t { Effects = 0, Prepare = 1, Merge = 2 };
+
+struct RustPass : PassInfoMixin<RustPass> {
+  uint32_t Which;
+  int32_t Level;
+  bool HasParameters;
+  std::string Parameters;
+
+  RustPass(uint32_t Which, int32_t Level) : Which(Which), Level(Level), HasParameters(false) {}
+  RustPass(uint32_t Which, StringRef Text) : Which(Which), Level(-1), HasParameters(true), Parameters(Text.str()) {}
+
+  PreservedAnalyses run(Module &M, ModuleAnalysisManager &) {
+    bool Changed = echo_sr_run_pass(wrap(&M), Which, Level, HasParameters ? Parameters.data() : nullptr, Parameters.size());
+    return Changed ? PreservedAnalyses::none() : PreservedAnalyses::all();
+  }
+  // Functions without optimisation are looked at too, to say that nothing can be done for them.
+  static bool isRequired() { return true; }
+};
+
+int32_t speed(OptimizationLevel Level) { return static_cast<int32_t>(Level.getSpeedupLevel()); }
+
+void registerCallbacks(PassBuilder &PB) {
+  // LLVM 20 added a phase parameter to some of these; it is not needed.
+  PB.registerPipelineEarlySimplificationEPCallback(
+      [](ModulePassManager &MPM, OptimizationLevel Level, auto...) { MPM.addPass(RustPass(Prepare, speed(Level))); });
+  PB.registerOptimizerEarlyEPCallback(
+      [](ModulePassManager &MPM, OptimizationLevel Level, auto...) { MPM.addPass(RustPass(Merge, speed(Level))); });
+  PB.registerFullLinkTimeOptimizationEarlyEPCallback(
+      [](ModulePassManager &MPM, OptimizationLevel Level) { MPM.addPass(RustPass(Merge, speed(Level))); });
+  PB.registerOptimizerLastEPCallback(
+      [](ModulePassManager &MPM, OptimizationLevel Level, auto...) { MPM.addPass(RustPass(Effects, speed(Level))); });
+  PB.registerPipelineParsingCallback(
+      [](StringRef Name, ModulePassManager &MPM, ArrayRef<PassBuilder::PipelineElement>) {
+        StringRef Base = Name, Parameters;
+        bool Parametrised = Name.ends_with(">") && Name.contains('<');
+        if (Parametrised) {
+          Base = Name.substr(0, Name.find('<'));
+          Parameters = Name.substr(Base.size() + 1).drop_back();
+        }
+        int32_t Which = echo_sr_pass_kind(Base.data(), Base.size());
+        if (Which < 0)
+          return false;
+        MPM.addPass(RustPass(static_cast<uint32_t>(Which), Parameters));
+        return true;
+      });
+}
+
+// The fields that PassPluginLibraryInfo has in every LLVM.
+struct CommonInfo {
+  uint32_t APIVersion;
+  const char *PluginName;
+  const char *PluginVersion;
+  void (*RegisterPassBuilderCallbacks)(PassBuilder &);
+};
+
+StringRef text(const char *Data, size_t Length) { return StringRef(Data, Length); }
+
+struct RustDiagnostic : DiagnosticInfo {
+  StringRef Message;
+  RustDiagnostic(StringRef Message, DiagnosticSeverity Severity)
+      : DiagnosticInfo(pluginKind(), Severity), Message(Message) {}
+  void print(DiagnosticPrinter &Printer) const override { Printer << Message; }
+  static int pluginKind() {
+    static const int Kind = getNextAvailablePluginDiagnosticKind();
+    return Kind;
+  }
+};
+
+DiagnosticSeverity severity(uint32_t Number) {
+  return Number == 0 ? DS_Error : Number == 1 ? DS_Warning : DS_Note;
+}
+
+} // namespace
+
+extern "C" {
+
+// Fills the memory in which the loader expects its PassPluginLibraryInfo. The loader checks APIVersion before anything else.
+void *echo_sr_shim_fill_info(void *Out, const char *Name, const char *Version) {
+  PassPluginLibraryInfo *Info = new (Out) PassPluginLibraryInfo();
+  Info->APIVersion = LLVM_PLUGIN_API_VERSION;
+  Info->PluginName = Name;
+  Info->PluginVersion = Version;
+  Info->RegisterPassBuilderCallbacks = registerCallbacks;
+  return Out;
+}
+
+// The same for a loader of another LLVM, whose struct may be shorter: an API version that no loader accepts.
+void *echo_sr_shim_refuse_info(void *Out, const char *Name, const char *Version) {
+  new (Out) CommonInfo{0, Name, Version, nullptr};
+  return Out;
+}
+
+// Severity: 0 error, 1 warning, 2 note.
+void echo_sr_shim_diagnose(LLVMModuleRef M, uint32_t Severity, const char *Data, size_t Length) {
+  unwrap(M)->getContext().diagnose(RustDiagnostic(text(Data, Length), severity(Severity)));
+}
+
+// A remark of pass "echo-sr" at an instruction. Kind: 0 passed, 1 missed, 2 analysis.
+void echo_sr_shim_remark(LLVMValueRef At, uint32_t Kind, const char *Name, size_t NameLength, const char *Data, size_t Length) {
+  auto *Where = cast<Instruction>(unwrap(At));
+  OptimizationRemarkEmitter Emitter(Where->getFunction());
+  StringRef Message = text(Data, Length), Title = text(Name, NameLength);
+  if (Kind == 0)
+    Emitter.emit([&] { return OptimizationRemark("echo-sr", Title, Where) << Message; });
+  else if (Kind == 1)
+    Emitter.emit([&] { return OptimizationRemarkMissed("echo-sr", Title, Where) << Message; });
+  else
+    Emitter.emit([&] { return OptimizationRemarkAnalysis("echo-sr", Title, Where) << Message; });
+}
+
+// Memory that a call may touch. Bits: 1 reads and 2 writes through its arguments, 4 touches memory that it got in another way (memory
+// that no program can reach, "inaccessible", left out).
+uint32_t echo_sr_shim_call_memory(LLVMValueRef Call) {
+  MemoryEffects Effects = cast<CallBase>(unwrap(Call))->getMemoryEffects();
+  ModRefInfo Arguments = Effects.getModRef(IRMemLocation::ArgMem);
+  MemoryEffects Elsewhere =
+      Effects.getWithoutLoc(IRMemLocation::ArgMem).getWithoutLoc(IRMemLocation::InaccessibleMem);
+  return (isRefSet(Arguments) ? 1 : 0) | (isModSet(Arguments) ? 2 : 0) | (Elsewhere.doesNotAccessMemory() ? 0 : 4);
+}
+
+// What a call does with its argument. Bits: 1 may read through it, 2 may write through it, 4 may capture it, 8 passed as a copy (byval).
+uint32_t echo_sr_shim_call_argument(LLVMValueRef Call, uint32_t Index) {
+  auto *Base = cast<CallBase>(unwrap(Call));
+  return (Base->onlyWritesMemory(Index) ? 0 : 1) | (Base->onlyReadsMemory(Index) ? 0 : 2) |
+         (Base->doesNotCapture(Index) ? 0 : 4) | (Base->isByValArgument(Index) ? 8 : 0);
+}
+
+// Size in bytes of the copy that a byval parameter is; all ones where the parameter is not byval.
+uint64_t echo_sr_shim_byval_size(LLVMValueRef Function, uint32_t Index) {
+  auto *F = cast<llvm::Function>(unwrap(Function));
+  Type *Copied = F->getParamByValType(Index);
+  return Copied ? F->getParent()->getDataLayout().getTypeAllocSize(Copied).getFixedValue() : UINT64_MAX;
+}
+
+// An invoke becomes a call followed by a branch to its normal block; returns the call. The invoke is gone.
+LLVMValueRef echo_sr_shim_change_to_call(LLVMValueRef Invoke) { return wrap(changeToCall(cast<InvokeInst>(unwrap(Invoke)))); }
+
+// Adds a constant to llvm.used.
+void echo_sr_shim_keep(LLVMModuleRef M, LLVMValueRef Global) {
+  appendToUsed(*unwrap(M), {cast<GlobalValue>(unwrap(Global))});
+}
+
+} // extern "C"

@@ -1,0 +1,230 @@
+//! Changing the IR of one function: the few edits that R1–R4 are made of.
+//!
+//! Safety of the whole file: an [`Editor`] belongs to one function of a module that is alive (`'m`) and that nobody else changes meanwhile.
+//! It is the only thing that erases instructions; whoever holds a handle asks [`Editor::current`] for what became of it.
+
+use std::collections::HashMap;
+use std::ffi::CString;
+
+use inkwell::llvm_sys::LLVMIntPredicate;
+use inkwell::llvm_sys::core::*;
+use inkwell::llvm_sys::debuginfo::LLVMInstructionGetDebugLoc;
+use inkwell::llvm_sys::prelude::*;
+
+use crate::lower::ir::{Module, Value};
+
+unsafe extern "C" {
+    fn echo_sr_shim_change_to_call(invoke: LLVMValueRef) -> LLVMValueRef;
+}
+
+/// Edits one function.
+pub(super) struct Editor<'m> {
+    module: LLVMModuleRef,
+    context: LLVMContextRef,
+    builder: LLVMBuilderRef,
+    entry: LLVMBasicBlockRef,
+    /// What became of instructions that were replaced by others.
+    replaced: HashMap<Value<'m>, Value<'m>>,
+}
+
+/// Integer types that the edits use.
+#[derive(Clone, Copy)]
+pub(super) enum Int {
+    /// `cudaError_t`, flags.
+    I32,
+    /// `size_t`.
+    I64,
+}
+
+impl<'m> Editor<'m> {
+    /// An editor of the function that `instruction` stands in; `None` if it stands in none.
+    pub(super) fn new(module: Module<'m>, instruction: Value<'m>) -> Option<Self> {
+        let entry = instruction.function()?.blocks().first()?.raw();
+        // SAFETY: the module is alive; the builder is freed by `drop`.
+        unsafe {
+            let context = LLVMGetModuleContext(module.raw());
+            let builder = LLVMCreateBuilderInContext(context);
+            Some(Self { module: module.raw(), context, builder, entry, replaced: HashMap::new() })
+        }
+    }
+
+    /// What stands for an instruction now.
+    pub(super) fn current(&self, instruction: Value<'m>) -> Value<'m> {
+        self.replaced.get(&instruction).copied().unwrap_or(instruction)
+    }
+
+    /// New instructions go before `instruction` from now on, and count as part of it for debuggers.
+    pub(super) fn before(&mut self, instruction: Value<'m>) {
+        // SAFETY: the instruction is alive and in this function.
+        unsafe {
+            LLVMPositionBuilderBefore(self.builder, instruction.raw());
+            LLVMSetCurrentDebugLocation2(self.builder, LLVMInstructionGetDebugLoc(instruction.raw()));
+        }
+    }
+
+    /// New instructions go directly after `instruction`, which must not end its block, and count as part of it for debuggers.
+    pub(super) fn after(&mut self, instruction: Value<'m>) {
+        if let Some(next) = instruction.next() {
+            self.before(next);
+            // SAFETY: as above.
+            unsafe { LLVMSetCurrentDebugLocation2(self.builder, LLVMInstructionGetDebugLoc(instruction.raw())) }
+        }
+    }
+
+    /// An invoke becomes a call that goes on in its normal block. (What it calls is about to be a function that cannot throw.)
+    pub(super) fn as_call(&mut self, instruction: Value<'m>) -> Value<'m> {
+        let instruction = self.current(instruction);
+        if instruction.normal_destination().is_none() {
+            return instruction;
+        }
+        // SAFETY: it is an invoke of this function; LLVM erases it, and `replaced` remembers that.
+        let Some(call) = (unsafe { Value::from_raw(echo_sr_shim_change_to_call(instruction.raw())) }) else {
+            return instruction;
+        };
+        self.replaced.insert(instruction, call);
+        call
+    }
+
+    /// A constant.
+    pub(super) fn int(&self, ty: Int, value: u64) -> Value<'m> {
+        // SAFETY: the type belongs to the module's context.
+        self.wrap(unsafe { LLVMConstInt(self.int_type(ty), value, 0) })
+    }
+
+    /// The null pointer.
+    pub(super) fn null(&self) -> Value<'m> {
+        // SAFETY: as above.
+        self.wrap(unsafe { LLVMConstNull(self.pointer_type()) })
+    }
+
+    /// A pointer variable, in the entry block.
+    pub(super) fn variable(&mut self, name: &str) -> Value<'m> {
+        let name = c_string(name);
+        // SAFETY: the entry block has a terminator, so it has a first instruction; the position is put back by the next `before`.
+        unsafe {
+            LLVMPositionBuilderBefore(self.builder, LLVMGetFirstInstruction(self.entry));
+            LLVMSetCurrentDebugLocation2(self.builder, std::ptr::null_mut());
+            self.wrap(LLVMBuildAlloca(self.builder, self.pointer_type(), name.as_ptr()))
+        }
+    }
+
+    /// A load of a pointer.
+    pub(super) fn load(&mut self, address: Value<'m>, name: &str) -> Value<'m> {
+        let name = c_string(name);
+        // SAFETY: the address is a pointer that dominates the position.
+        self.wrap(unsafe { LLVMBuildLoad2(self.builder, self.pointer_type(), address.raw(), name.as_ptr()) })
+    }
+
+    /// A store of a pointer.
+    pub(super) fn store(&mut self, value: Value<'m>, address: Value<'m>) {
+        // SAFETY: both dominate the position.
+        unsafe { LLVMBuildStore(self.builder, value.raw(), address.raw()) };
+    }
+
+    /// `left == right`
+    pub(super) fn equal(&mut self, left: Value<'m>, right: Value<'m>) -> Value<'m> {
+        // SAFETY: both have the same type and dominate the position.
+        self.wrap(unsafe {
+            LLVMBuildICmp(self.builder, LLVMIntPredicate::LLVMIntEQ, left.raw(), right.raw(), c"".as_ptr())
+        })
+    }
+
+    /// `condition ? yes : no`
+    pub(super) fn select(&mut self, condition: Value<'m>, yes: Value<'m>, no: Value<'m>) -> Value<'m> {
+        // SAFETY: the types fit and all dominate the position.
+        self.wrap(unsafe { LLVMBuildSelect(self.builder, condition.raw(), yes.raw(), no.raw(), c"".as_ptr()) })
+    }
+
+    /// `left * right`, or the largest number where that does not fit.
+    pub(super) fn saturating_product(&mut self, left: Value<'m>, right: Value<'m>) -> Value<'m> {
+        let largest = self.int(Int::I64, u64::MAX);
+        let name = "llvm.umul.with.overflow";
+        // SAFETY: the intrinsic exists for i64, takes two of them and returns {i64, i1}.
+        unsafe {
+            let mut ty = self.int_type(Int::I64);
+            let id = LLVMLookupIntrinsicID(name.as_ptr().cast(), name.len());
+            let function = LLVMGetIntrinsicDeclaration(self.module, id, &raw mut ty, 1);
+            let mut arguments = [left.raw(), right.raw()];
+            let signature = LLVMIntrinsicGetType(self.context, id, &raw mut ty, 1);
+            let both = LLVMBuildCall2(self.builder, signature, function, arguments.as_mut_ptr(), 2, c"".as_ptr());
+            let product = self.wrap(LLVMBuildExtractValue(self.builder, both, 0, c"".as_ptr()));
+            let overflow = self.wrap(LLVMBuildExtractValue(self.builder, both, 1, c"".as_ptr()));
+            self.select(overflow, largest, product)
+        }
+    }
+
+    /// Sets `length` bytes to zero.
+    pub(super) fn zero(&mut self, address: Value<'m>, length: Value<'m>) {
+        const ALIGNMENT: u32 = 1;
+        // SAFETY: the address is a pointer, the length an i64; both dominate the position.
+        unsafe {
+            let zero = LLVMConstInt(LLVMInt8TypeInContext(self.context), 0, 0);
+            LLVMBuildMemSet(self.builder, address.raw(), zero, length.raw(), ALIGNMENT);
+        }
+    }
+
+    /// A call of a CUDA runtime function that returns an error code; it is declared if it is not yet.
+    pub(super) fn cuda(&mut self, function: &str, arguments: &[Value<'m>]) -> Value<'m> {
+        let name = c_string(function);
+        let mut types: Vec<_> = arguments.iter().map(|argument| argument.ty().raw()).collect();
+        let mut arguments: Vec<_> = arguments.iter().map(|argument| argument.raw()).collect();
+        let count = u32::try_from(arguments.len()).unwrap_or(0);
+        // SAFETY: the function is declared with the types of the arguments; with opaque pointers another declaration is as good.
+        self.wrap(unsafe {
+            let signature = LLVMFunctionType(self.int_type(Int::I32), types.as_mut_ptr(), count, 0);
+            let mut callee = LLVMGetNamedFunction(self.module, name.as_ptr());
+            if callee.is_null() {
+                callee = LLVMAddFunction(self.module, name.as_ptr(), signature);
+            }
+            LLVMBuildCall2(self.builder, signature, callee, arguments.as_mut_ptr(), count, c"".as_ptr())
+        })
+    }
+
+    /// Everybody who used `instruction` uses `value`, and it goes.
+    pub(super) fn replace(&mut self, instruction: Value<'m>, value: Value<'m>) {
+        // SAFETY: the types are the same, `value` dominates all uses (the caller's plan), and the handle is forgotten.
+        unsafe {
+            LLVMReplaceAllUsesWith(instruction.raw(), value.raw());
+            LLVMInstructionEraseFromParent(instruction.raw());
+        }
+        self.replaced.insert(instruction, value);
+    }
+
+    /// An instruction without uses goes.
+    pub(super) fn erase(&mut self, instruction: Value<'m>) {
+        // SAFETY: nobody uses it.
+        unsafe { LLVMInstructionEraseFromParent(instruction.raw()) }
+    }
+
+    fn int_type(&self, ty: Int) -> LLVMTypeRef {
+        // SAFETY: the context is alive.
+        unsafe {
+            match ty {
+                Int::I32 => LLVMInt32TypeInContext(self.context),
+                Int::I64 => LLVMInt64TypeInContext(self.context),
+            }
+        }
+    }
+
+    fn pointer_type(&self) -> LLVMTypeRef {
+        // SAFETY: the context is alive.
+        unsafe { LLVMPointerTypeInContext(self.context, 0) }
+    }
+
+    fn wrap(&self, raw: LLVMValueRef) -> Value<'m> {
+        // SAFETY: LLVM's builders return a value of this module, and never null.
+        unsafe { Value::from_raw(raw) }.unwrap_or_else(|| unreachable!("LLVM's builders return a value"))
+    }
+}
+
+impl Drop for Editor<'_> {
+    fn drop(&mut self) {
+        // SAFETY: made by `new`, freed once.
+        unsafe { LLVMDisposeBuilder(self.builder) }
+    }
+}
+
+/// The names that the edits use hold no NUL.
+fn c_string(text: &str) -> CString {
+    CString::new(text).unwrap_or_default()
+}

@@ -1,0 +1,42 @@
+//! R2: h and d are p.
+//!
+//! The pointers flow as they did: the second allocation yields p where it would have handed out its own pointer, and with that every use
+//! of h and of d uses p. In between nothing is touched, so a variable that is null on some way stays null there.
+
+use super::allocation;
+use super::edit::{Editor, Int};
+use super::r1_allocation::{Merged, byte_count, out_argument};
+use crate::analysis::program::Allocator;
+use crate::analysis::verdict::MergePlan;
+use crate::lower::ir::Value;
+use crate::lower::{Delivery, Lowered};
+
+pub(super) fn apply<'m>(editor: &mut Editor<'m>, lowered: &Lowered<'m>, plan: &MergePlan, merged: &Merged<'m>) {
+    let second = if lowered.instruction(plan.yields()) == Some(allocation(lowered, plan.host()).call) {
+        allocation(lowered, plan.host())
+    } else {
+        allocation(lowered, plan.device())
+    };
+    let call = editor.as_call(second.call);
+    editor.before(call);
+    if second.allocator == Allocator::Calloc {
+        let size = byte_count(editor, second);
+        clear(editor, merged.pointer, size);
+    }
+    match second.delivery {
+        Delivery::Returned => editor.replace(call, merged.pointer),
+        Delivery::Slot(_) | Delivery::Memory => {
+            editor.store(merged.pointer, out_argument(second, call));
+            let success = editor.int(Int::I32, 0);
+            editor.replace(call, success);
+        }
+    }
+}
+
+/// calloc's zeroes; none where p is null.
+pub(super) fn clear<'m>(editor: &mut Editor<'m>, pointer: Value<'m>, size: Value<'m>) {
+    let (null, zero) = (editor.null(), editor.int(Int::I64, 0));
+    let failed = editor.equal(pointer, null);
+    let length = editor.select(failed, zero, size);
+    editor.zero(pointer, length);
+}

@@ -1,0 +1,38 @@
+//! A wait of the event program as a call.
+
+use super::edit::Editor;
+use crate::analysis::program::WaitScope;
+use crate::calls::cuda::{Meaning, StreamArg};
+use crate::calls::{Callee, classify};
+use crate::lower::ir::Value;
+
+/// Inserts the wait that stands in for `call`, which is still there; gives its error code.
+///
+/// A stream is named as the call names its own, which is the one that it waited for. Where the call has none, or an event is meant, the
+/// whole device is waited for, which covers both.
+pub(super) fn wait<'m>(editor: &mut Editor<'m>, scope: WaitScope, call: Value<'m>) -> Value<'m> {
+    match scope {
+        WaitScope::Stream(_) => match own_stream(editor, call) {
+            Some((stream, per_thread)) => {
+                let function = if per_thread { "cudaStreamSynchronize_ptsz" } else { "cudaStreamSynchronize" };
+                editor.cuda(function, &[stream])
+            }
+            None => editor.cuda("cudaDeviceSynchronize", &[]),
+        },
+        WaitScope::Device | WaitScope::Event(_) => editor.cuda("cudaDeviceSynchronize", &[]),
+    }
+}
+
+/// The handle of the stream that a copy runs on, and whether null means the per-thread default stream.
+fn own_stream<'m>(editor: &Editor<'m>, call: Value<'m>) -> Option<(Value<'m>, bool)> {
+    let Callee::Cuda { row, per_thread } = classify(&call.called_function()?.name()) else { return None };
+    let stream = match row.meaning {
+        Meaning::Copy { stream, .. } | Meaning::SymbolCopy { stream, .. } => stream,
+        _ => return None,
+    };
+    let handle = match stream {
+        StreamArg::Default => editor.null(),
+        StreamArg::Arg(index) => call.argument(u32::from(index))?,
+    };
+    Some((handle, per_thread))
+}

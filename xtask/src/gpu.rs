@@ -1,0 +1,64 @@
+//! `cargo xtask gpu-bundle`: the samples as programs for a real GPU, in one folder that can be carried to a machine that has one.
+//!
+//! They are built with plain clang and the toolkit's own runtime; what the CPU device needs is not involved. `run-on-gpu.sh` in the folder
+//! runs and compares them there.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::context::Context;
+use crate::demo::{Variant, jobs, parallel};
+use crate::failure::Failure;
+use crate::samples::{self, Sample, Size};
+use crate::tool;
+
+/// Builds the bundle for GPU architecture `arch` (such as `sm_90`) into `folder`.
+pub(crate) fn bundle(context: &Context, arch: &str, folder: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(folder).map_err(|error| Failure::io("create", folder, &error))?;
+    let samples = samples::load(context, &[])?;
+    let jobs = jobs(&samples);
+    let step = context.ui.steps("building the samples for a GPU", jobs.len());
+    parallel(&jobs, |(sample, variant)| {
+        step.detail(&sample.name);
+        build(context, arch, folder, sample, *variant)?;
+        step.advance();
+        Ok(())
+    })?;
+    step.done();
+
+    let mut list = String::new();
+    for sample in &samples {
+        let variants: Vec<&str> = Variant::of(sample).iter().map(|variant| variant.name()).collect();
+        let arguments = sample.arguments(Size::Demo).join(" ");
+        let _ = writeln!(list, "{} {} {arguments}", sample.name, variants.join(",")); // Writing to a String cannot fail.
+    }
+    let path = folder.join("samples.list");
+    fs::write(&path, list).map_err(|error| Failure::io("write", &path, &error))?;
+    for (from, name) in [
+        (context.samples().join("run-on-gpu.sh"), "run-on-gpu.sh"),
+        (context.cuda().join("lib/libcudart.so.13"), "libcudart.so.13"),
+    ] {
+        fs::copy(&from, folder.join(name)).map_err(|error| Failure::io("copy", &from, &error))?;
+    }
+    context
+        .ui
+        .say(&format!("{} holds the programs; run run-on-gpu.sh in it on a machine with a GPU", folder.display()));
+    Ok(())
+}
+
+fn build(context: &Context, arch: &str, folder: &Path, sample: &Sample, variant: Variant) -> Result<(), Failure> {
+    let program = folder.join(format!("{}-{}", sample.name, variant.name()));
+    let mut command = Command::new("clang++-22");
+    command.arg(format!("--cuda-path={}", context.cuda().display()));
+    // 13.0 is newer than the newest toolkit that clang 22 knows by name.
+    command.arg("-Wno-unknown-cuda-version").arg(format!("--cuda-gpu-arch={arch}")).args(["-O2", "-g"]);
+    command.arg(sample.source(context, variant == Variant::Merged)).arg("-o").arg(program);
+    command.arg("-L").arg(context.cuda().join("lib")).args(["-lcudart", "-Wl,-rpath,$ORIGIN"]);
+    if variant == Variant::Echo {
+        command.arg(format!("-fpass-plugin={}", context.plugin().display()));
+    }
+    command.env_remove("ECHO_SR_OPTIONS");
+    tool::run(&mut command).map(drop)
+}

@@ -1,0 +1,84 @@
+//! Builds Echo itself: the plugin (for each LLVM major that is asked for) and the CPU device, and puts the device together in
+//! `target/uma` in the layout that its driver expects: `bin/uma-clang++` next to `lib/libcudart.so.13`.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::setup::{LLVM_OLD, LLVM_PREFERRED};
+use crate::tool;
+
+/// Builds the plugin for LLVM 22 and the CPU device.
+pub(crate) fn build(context: &Context) -> Result<(), Failure> {
+    plugin(context, LLVM_PREFERRED)?;
+    device(context)
+}
+
+/// Builds the plugin for one LLVM major: `target/release/libecho_sr.so` for the preferred one, `target/llvm19/release/…` for the old one
+/// (cargo would otherwise rebuild it each time the feature changes).
+pub(crate) fn plugin(context: &Context, major: u32) -> Result<(), Failure> {
+    let mut command = cargo(context);
+    command.args(["build", "--release", "--package", "echo-sr", "--lib"]);
+    if major == LLVM_OLD {
+        command
+            .args(["--no-default-features", "--features", "llvm19", "--target-dir"])
+            .arg(context.target.join("llvm19"));
+    }
+    // It can name one major only, and we build for two; without it the build script looks for llvm-config-MAJOR.
+    command.env_remove("LLVM_CONFIG");
+    tool::run_visibly(&mut command)
+}
+
+fn device(context: &Context) -> Result<(), Failure> {
+    tool::run_visibly(cargo(context).args([
+        "build",
+        "--release",
+        "--package",
+        "uma-compiler",
+        "--package",
+        "uma-runtime",
+    ]))?;
+
+    let (release, uma) = (context.target.join("release"), context.uma());
+    for folder in ["bin", "lib"] {
+        let folder = uma.join(folder);
+        fs::create_dir_all(&folder).map_err(|error| Failure::io("create", &folder, &error))?;
+    }
+    install(&release.join("uma-clang"), &uma.join("bin/uma-clang++"))?;
+    install(&release.join("libcudart.so"), &uma.join("lib/libcudart.so.13"))?;
+    install(&release.join("uma-deviced"), &uma.join("lib/uma-deviced"))?;
+    link("libcudart.so.13", &uma.join("lib/libcudart.so"))
+}
+
+/// Copies `from` over `to` if it is another file by now; by a rename, since a program that runs from `to` must keep its file.
+fn install(from: &Path, to: &Path) -> Result<(), Failure> {
+    let newer =
+        |from: &Path, to: &Path| Some(from.metadata().ok()?.modified().ok()? > to.metadata().ok()?.modified().ok()?);
+    if newer(from, to) == Some(false) {
+        return Ok(());
+    }
+    let fresh = to.with_extension("new");
+    fs::copy(from, &fresh).map_err(|error| Failure::io("copy", from, &error))?;
+    fs::rename(&fresh, to).map_err(|error| Failure::io("write", to, &error))
+}
+
+fn link(target: &str, at: &Path) -> Result<(), Failure> {
+    match fs::read_link(at) {
+        Ok(present) if present == Path::new(target) => Ok(()),
+        _ => {
+            // Absent, or something else: either way the link takes its place.
+            let _ = fs::remove_file(at);
+            symlink(target, at).map_err(|error| Failure::io("create", at, &error))
+        }
+    }
+}
+
+/// The cargo that runs us, in the repository's root.
+pub(crate) fn cargo(context: &Context) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(&context.root);
+    command
+}

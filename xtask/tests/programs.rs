@@ -1,0 +1,185 @@
+//! Programs that try to be merged wrongly, and some that must be merged (`tests/programs`): the plugin's verdict on each is what its head
+//! says, and with the plugin each prints what it prints without, in schedules that show a lost wait and both access modes.
+//!
+//! Lines of a program's head:
+//! ```text
+//! // EXPECT h d accept            the pair of host buffer h and device buffer d is merged (a * stands for any name)
+//! // EXPECT h d decline [PREFIX]  no such pair is merged; if PREFIX is given, some reason of each has a code that starts with it
+//! // EXPECT h * one               just one pair of h is merged
+//! // EXPECT h * either            only the outputs count
+//! ```
+//! Names are those of variables; the plugin knows them from debug information.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::Value;
+
+/// Floats a buffer has: above θ_min, where the work still takes several blocks.
+const SIZE: &str = "60001";
+const SCHEDULES: [&str; 4] = ["lazy", "eager", "random:1", "random:2"];
+const ACCESS: [&str; 2] = ["exclusive", "concurrent"];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the repository")
+}
+
+/// `cargo xtask` with arguments; it has to succeed.
+fn xtask(arguments: &[&str]) {
+    let output = Command::new(env!("CARGO_BIN_EXE_xtask")).args(arguments).output().expect("xtask starts");
+    assert!(output.status.success(), "xtask {arguments:?}:\n{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Builds `source` with the CPU device's driver, with a plugin and its options or without.
+fn build(source: &Path, program: &Path, plugin: Option<(&Path, &str)>) {
+    let uma = root().join("target/uma");
+    let mut command = Command::new(uma.join("bin/uma-clang++"));
+    command.args(["-O2", "-g"]).arg(source).arg("-o").arg(program).arg("-L").arg(uma.join("lib")).arg("-lcudart");
+    command.env_remove("ECHO_SR_OPTIONS");
+    if let Some((plugin, options)) = plugin {
+        command.arg(format!("-fpass-plugin={}", plugin.display())).env("ECHO_SR_OPTIONS", options);
+    }
+    let output = command.output().expect("the driver starts");
+    assert!(output.status.success(), "{}:\n{}", source.display(), String::from_utf8_lossy(&output.stderr));
+}
+
+/// What a program prints and how it ends, in one mode of the device.
+fn run(program: &Path, schedule: &str, access: &str) -> String {
+    let output = Command::new("timeout")
+        .arg("60")
+        .arg(program)
+        .arg(SIZE)
+        .env("LD_LIBRARY_PATH", root().join("target/uma/lib"))
+        .env("UMA_DEVICE_SCHEDULE", schedule)
+        .env("UMA_DEVICE_ACCESS", access)
+        .output()
+        .expect("timeout starts");
+    let end = if output.status.success() { String::new() } else { format!("{}\n", output.status) };
+    format!("{}{}{end}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// The plugin's report, one value a pair.
+fn report(path: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.lines().map(|line| serde_json::from_str(line).expect("a line of the report is JSON")).collect()
+}
+
+/// What is wrong with the verdicts, one line each.
+fn check_verdicts(source: &Path, pairs: &[Value]) -> Vec<String> {
+    let text = fs::read_to_string(source).expect("the program's source");
+    let expectations: Vec<Vec<&str>> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("// EXPECT "))
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    let mut wrong = Vec::new();
+    if expectations.is_empty() {
+        wrong.push("has no EXPECT line".to_owned());
+    }
+    for expectation in &expectations {
+        let [host, device, verdict, ..] = expectation[..] else {
+            wrong.push(format!("cannot be read: {expectation:?}"));
+            continue;
+        };
+        let named = |pair: &Value, side: &str, name: &str| name == "*" || pair[side]["name"] == name;
+        let concerned: Vec<&Value> =
+            pairs.iter().filter(|pair| named(pair, "host", host) && named(pair, "device", device)).collect();
+        let merged = concerned.iter().filter(|pair| pair["outcome"] == "merged").count();
+        let has_code = |pair: &Value, prefix: &str| {
+            let reasons = pair["reasons"].as_array().cloned().unwrap_or_default();
+            reasons.iter().any(|reason| reason["code"].as_str().is_some_and(|code| code.starts_with(prefix)))
+        };
+        let holds = match verdict {
+            "accept" => merged > 0 && merged == concerned.len(),
+            "one" => merged == 1,
+            "either" => true,
+            "decline" => {
+                let code = expectation.get(3).copied().unwrap_or("");
+                merged == 0 && (code.is_empty() || !concerned.is_empty() && concerned.iter().all(|p| has_code(p, code)))
+            }
+            _ => false,
+        };
+        if !holds {
+            wrong.push(format!("expected {}, got {concerned:#?}", expectation.join(" ")));
+        }
+    }
+    wrong
+}
+
+/// Builds and runs one program in all ways; what is wrong, one line each.
+fn check(source: &Path, folder: &Path, plugin: &Path) -> Vec<String> {
+    let name = source.file_stem().expect("a program has a name").to_string_lossy().into_owned();
+    let (plain, echo) = (folder.join(&name), folder.join(format!("{name}-echo")));
+    let lines = folder.join(format!("{name}.jsonl"));
+    build(source, &plain, None);
+    build(source, &echo, Some((plugin, &format!("report={}", lines.display()))));
+    let mut wrong = check_verdicts(source, &report(&lines));
+    let expected = run(&plain, "eager", "exclusive");
+    for schedule in SCHEDULES {
+        for access in ACCESS {
+            for program in [&plain, &echo] {
+                let printed = run(program, schedule, access);
+                if printed != expected {
+                    let which = if program == &plain { "without" } else { "with" };
+                    wrong.push(format!(
+                        "{schedule}, {access}: {which} the plugin printed\n{printed}instead of\n{expected}"
+                    ));
+                }
+            }
+        }
+    }
+    wrong.into_iter().map(|text| format!("{name}: {text}")).collect()
+}
+
+#[test]
+fn verdicts_are_right_and_outputs_stay_the_same() {
+    xtask(&["build"]);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut sources: Vec<PathBuf> = fs::read_dir(root().join("tests/programs"))
+        .expect("the programs")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|kind| kind == "cu"))
+        .collect();
+    sources.sort();
+    assert!(sources.len() >= 20, "{} programs", sources.len());
+
+    let plugin = root().join("target/release/libecho_sr.so");
+    let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while let Some(source) = sources.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let found = check(source, folder.path(), &plugin);
+                    wrong.lock().expect("no thread has panicked").extend(found);
+                }
+            });
+        }
+    });
+    let wrong = wrong.into_inner().expect("no thread has panicked");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A plugin that forgets the wait in place of a download must be caught by the lazy schedule: otherwise the runs above prove nothing.
+#[test]
+fn a_lost_wait_gives_a_wrong_result_in_the_lazy_schedule() {
+    xtask(&["build"]);
+    let target = root().join("target/unsound");
+    let status = Command::new(env!("CARGO"))
+        .current_dir(root())
+        .args(["build", "--quiet", "--package", "echo-sr", "--lib", "--features", "unsound-drop-waits", "--target-dir"])
+        .arg(&target)
+        .status()
+        .expect("cargo starts");
+    assert!(status.success());
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let source = root().join("tests/programs/accept_checked_dynamic_size.cu");
+    let (sound, broken) = (folder.path().join("sound"), folder.path().join("broken"));
+    build(&source, &sound, Some((&root().join("target/release/libecho_sr.so"), "")));
+    build(&source, &broken, Some((&target.join("debug/libecho_sr.so"), "")));
+    let expected = run(&sound, "lazy", "concurrent");
+    assert!(expected.starts_with("h "), "{expected}");
+    assert_ne!(run(&broken, "lazy", "concurrent"), expected, "the lost wait was not noticed");
+}
