@@ -40,7 +40,8 @@ pub(crate) struct Running<'a> {
     /// One pointer a parameter.
     pub(crate) args: Vec<*const u8>,
     pub(crate) blocks: u64,
-    chunk: u64,
+    /// Blocks that a thread takes at a time once several threads share the work.
+    pub(crate) chunk: u64,
     next: AtomicU64,
     fault: OnceLock<KernelFault>,
 }
@@ -97,19 +98,19 @@ impl<'a> Running<'a> {
         })
     }
 
-    /// Runs chunks of blocks until none is left, a block faulted, or `go_on` (asked after each chunk) says no.
+    /// Runs blocks, `size` at a time, until none is left, a block faulted, or `go_on` (asked after each time) says no.
     ///
     /// # Safety
     /// The kernel's parameters are of the right types, and what it does with them is allowed.
-    pub(crate) unsafe fn work(&self, scratch: &mut Scratch, mut go_on: impl FnMut() -> bool) {
+    pub(crate) unsafe fn work(&self, scratch: &mut Scratch, size: u64, mut go_on: impl FnMut() -> bool) {
         let info = self.launch.kernel.info();
         let shared = scratch.shared((info.static_shared + self.launch.dynamic_shared) as usize);
         while self.fault.get().is_none() {
-            let first = self.next.fetch_add(self.chunk, Relaxed);
+            let first = self.next.fetch_add(size, Relaxed);
             if first >= self.blocks {
                 return;
             }
-            let chunk = Chunk { running: self, first, end: (first + self.chunk).min(self.blocks), shared };
+            let chunk = Chunk { running: self, first, end: (first + size).min(self.blocks), shared };
             // SAFETY: the caller vouches for the kernel.
             let result = unsafe {
                 match info.mode {
