@@ -5,12 +5,12 @@
 
 use std::collections::HashSet;
 
-use super::Lowering;
 use super::allocations::{Delivery, POINTER_BYTES};
 use super::ir::{Block, Opcode, Value};
 use super::pointers::Pointer;
 use super::slots::{Cell, Definition};
-use crate::analysis::program::{Access, AccessKind, Event, ObjectId, Range, StreamId, UseKind, Work, WorkKind};
+use super::{Lowering, sites};
+use crate::analysis::program::{Access, AccessKind, Event, ObjectId, Range, Site, StreamId, UseKind, Work, WorkKind};
 use crate::analysis::symbolic::Sym;
 use crate::calls::cuda::Meaning;
 use crate::calls::{Callee, classify};
@@ -216,23 +216,35 @@ impl<'m> Lowering<'_, 'm> {
 
     /// The stream operand of `cudaLaunchKernel` inside an inlined stub is loaded from the variable that `__cudaPopCallConfiguration` wrote.
     fn launch_stream(&mut self, handle: Value<'m>, per_thread: bool, launch: Value<'m>) -> StreamId {
-        let popped = (handle.opcode() == Some(Opcode::LLVMLoad))
-            .then(|| handle.operand(0).and_then(|address| self.slots.cell(self.module, address)))
-            .flatten()
-            .map(|cell| self.slots.reaching(cell, POINTER_BYTES, handle, self.flow));
-        match popped.as_deref() {
-            Some([Definition::Call(pop)]) if is_pop(*pop) => self.configured_stream(*pop, per_thread),
-            _ => self.stream(handle, per_thread, launch),
+        match self.popped_at(handle) {
+            Some(pop) => self.configured_stream(pop, per_thread),
+            None => self.stream(handle, per_thread, launch),
+        }
+    }
+
+    /// The call of `__cudaPopCallConfiguration` that a stream operand comes from.
+    fn popped_at(&self, handle: Value<'m>) -> Option<Value<'m>> {
+        let address = handle.operand(0).filter(|_| handle.opcode() == Some(Opcode::LLVMLoad))?;
+        let cell = self.slots.cell(self.module, address)?;
+        match self.slots.reaching(cell, POINTER_BYTES, handle, self.flow)[..] {
+            [Definition::Call(pop)] if is_pop(pop) => Some(pop),
+            _ => None,
         }
     }
 
     /// The stream of the `<<<…>>>` that is in force at a stub's call, or where the inlined stub takes it back.
     fn configured_stream(&mut self, at: Value<'m>, per_thread: bool) -> StreamId {
-        #[derive(Clone, Copy, PartialEq)]
-        enum Found<'m> {
-            Push(Value<'m>),
-            Other,
+        if let Some(push) = self.pushed_before(at)
+            && let Some(Meaning::PushConfiguration { stream }) = configuration(push)
+            && let Some(handle) = push.argument(u32::from(stream))
+        {
+            return self.stream(handle, per_thread, push);
         }
+        self.unknown_stream(at)
+    }
+
+    /// The one `<<<…>>>` that is in force at a place.
+    fn pushed_before(&self, at: Value<'m>) -> Option<Value<'m>> {
         let configurations: HashSet<_> = self
             .flow
             .blocks()
@@ -241,22 +253,27 @@ impl<'m> Lowering<'_, 'm> {
             .flat_map(Block::instructions)
             .filter(|call| configuration(*call).is_some())
             .collect();
-        let found = self.flow.backwards(
-            at,
-            &configurations,
-            |call| match configuration(call) {
-                Some(Meaning::PushConfiguration { .. }) => Some(Found::Push(call)),
-                _ => Some(Found::Other),
-            },
-            Found::Other,
-        );
-        if let [Found::Push(push)] = found[..]
-            && let Some(Meaning::PushConfiguration { stream }) = configuration(push)
-            && let Some(handle) = push.argument(u32::from(stream))
-        {
-            return self.stream(handle, per_thread, push);
+        let push =
+            |call: Value<'m>| matches!(configuration(call), Some(Meaning::PushConfiguration { .. })).then_some(call);
+        match self.flow.backwards(at, &configurations, |call| Some(push(call)), None)[..] {
+            [found] => found,
+            _ => None,
         }
-        self.unknown_stream(at)
+    }
+
+    /// Where a user sees an instruction: a launch stands where its `<<<…>>>` is, not in the stub that was inlined there.
+    pub(super) fn site(&self, instruction: Value<'m>) -> Site {
+        let configured = match instruction.called_function().map(|callee| classify(&callee.name())) {
+            Some(Callee::Cuda { row, .. }) => match row.meaning {
+                Meaning::Launch { stream: Some(stream), .. } => instruction
+                    .argument(u32::from(stream))
+                    .and_then(|handle| self.popped_at(handle))
+                    .and_then(|pop| self.pushed_before(pop)),
+                _ => None,
+            },
+            _ => None,
+        };
+        sites::site(configured.unwrap_or(instruction))
     }
 }
 

@@ -183,7 +183,7 @@ impl<'m> Lowering<'_, 'm> {
             for instruction in block.instructions() {
                 positions.insert(instruction, node);
                 for event in self.events(instruction) {
-                    let next = self.node(event, sites::site(instruction), Some(instruction));
+                    let next = self.node(event, self.site(instruction), Some(instruction));
                     self.program.graph.add_edge(node, next, ());
                     node = next;
                 }

@@ -5,15 +5,18 @@ use inkwell::values::AnyValue;
 
 use super::apply;
 use crate::analysis::verdict::{Decision, MergePlan};
-use crate::analysis::{Options, analyse};
-use crate::effects::EffectTable;
+use crate::analysis::{AccessMode, Options, analyse};
+use crate::effects::{EffectTable, KernelEffects, ParamEffect};
 use crate::lower::tests::parse;
 use crate::lower::tests::shapes::FIGURE_1;
 use crate::lower::{Context, lower_function};
 
 /// Merges what the analysis accepts in `@main`; gives the function's text. Panics if nothing is accepted.
 #[track_caller]
-fn rewritten(ir: &str, effects: EffectTable) -> String {
+fn rewritten(ir: &str) -> String {
+    let touches = ParamEffect { reads: true, writes: true, captures: false, writes_all: None };
+    let kernel = KernelEffects { params: vec![Some(touches)], touches_other_memory: false };
+    let effects = EffectTable { kernels: [("k".to_owned(), kernel)].into() };
     let context = LlvmContext::create();
     let module = parse(&context, ir);
     // SAFETY: the module lives until the end of this function, and nobody else has it.
@@ -21,7 +24,8 @@ fn rewritten(ir: &str, effects: EffectTable) -> String {
     let context = Context::new(view, effects);
     let main = context.module.functions().find(|function| function.name() == "main").expect("main");
     let lowered = lower_function(&context, main).expect("a body");
-    let verdicts = analyse(&lowered.program, &Options { theta_min: 0, ..Options::default() });
+    let options = Options { theta_min: 0, access: AccessMode::Concurrent, ..Options::default() };
+    let verdicts = analyse(&lowered.program, &options);
     let plans: Vec<&MergePlan> = verdicts
         .iter()
         .filter_map(|verdict| match &verdict.decision {
@@ -35,9 +39,227 @@ fn rewritten(ir: &str, effects: EffectTable) -> String {
     module.get_function("main").expect("main").print_to_string().to_string()
 }
 
+/// The lines are in the text, in this order.
+#[track_caller]
+fn in_order(text: &str, lines: &[&str]) {
+    let mut rest = text;
+    for line in lines {
+        let at = rest.find(line).unwrap_or_else(|| panic!("no {line:?} (in this order) in\n{text}"));
+        rest = &rest[at + line.len()..];
+    }
+}
+
+#[track_caller]
+fn lacks(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(!text.contains(part), "{part:?} in\n{text}");
+    }
+}
+
 #[test]
 fn figure_1_of_the_paper() {
-    let text = rewritten(FIGURE_1, EffectTable::default());
-    println!("{text}");
-    panic!();
+    let text = rewritten(FIGURE_1);
+    in_order(
+        &text,
+        &[
+            "store ptr null, ptr %echo.merged",
+            "call i32 @cudaMallocManaged(ptr %echo.merged,",
+            "%echo.merged.pointer = load ptr, ptr %echo.merged",
+            "store ptr %4, ptr %d",
+            "store float 1.000000e+00, ptr %a",
+            "@cudaLaunchKernel",
+            "call i32 @cudaStreamSynchronize(ptr null)",
+            "%x = load float, ptr %4",
+            "call i32 @cudaFree(ptr %d4)",
+        ],
+    );
+    lacks(&text, &["@malloc", "@cudaMalloc(", "@cudaMemcpy", "@free"]);
+    // Of zero bytes cudaMallocManaged would fail where malloc and cudaMalloc do not.
+    in_order(&text, &["%0 = icmp eq i64 %bytes, 0", "%1 = select i1 %0, i64 1, i64 %bytes", "i64 %1, i32 1)"]);
+}
+
+/// Host and device allocation, upload, kernel, download, a read, and the releases, each as given.
+fn program(allocations: &str, uploads: &str, downloads: &str, releases: &str) -> String {
+    format!(
+        "declare i32 @__gxx_personality_v0(...)
+         define void @k(ptr %0) {{
+           ret void
+         }}
+         define i32 @main(i64 %n) personality ptr @__gxx_personality_v0 {{
+         entry:
+           %h.slot = alloca ptr
+           %d.slot = alloca ptr
+           %s.slot = alloca ptr
+           %args = alloca [1 x ptr]
+           %e0 = call i32 @cudaStreamCreateWithFlags(ptr %s.slot, i32 1)
+           %s = load ptr, ptr %s.slot
+           {allocations}
+           call void @llvm.memset.p0.i64(ptr %h, i8 1, i64 64, i1 false)
+           {uploads}
+           store ptr %d.slot, ptr %args
+           %l = call i32 @cudaLaunchKernel(ptr @k, i64 1, i32 1, i64 1, i32 1, ptr %args, i64 0, ptr null)
+           {downloads}
+           %x = load i32, ptr %h
+           {releases}
+           ret i32 %x
+         }}"
+    )
+}
+
+const MALLOC: &str =
+    "%h = call ptr @malloc(i64 64)\n%e1 = call i32 @cudaMalloc(ptr %d.slot, i64 64)\n%d = load ptr, ptr %d.slot";
+const UP: &str = "%e2 = call i32 @cudaMemcpy(ptr %d, ptr %h, i64 64, i32 1)";
+const DOWN: &str = "%e3 = call i32 @cudaMemcpy(ptr %h, ptr %d, i64 64, i32 2)";
+const FREE: &str = "call void @free(ptr %h)\n%e4 = call i32 @cudaFree(ptr %d)";
+
+#[test]
+fn the_device_allocation_may_come_first() {
+    let first =
+        "%e1 = call i32 @cudaMalloc(ptr %d.slot, i64 64)\n%d = load ptr, ptr %d.slot\n%h = call ptr @malloc(i64 64)";
+    let text = rewritten(&program(first, UP, DOWN, FREE));
+    in_order(
+        &text,
+        &[
+            "%0 = call i32 @cudaMallocManaged(ptr %d.slot, i64 64, i32 1)",
+            "icmp eq i32 %0, 0",
+            "%echo.merged.pointer = load ptr, ptr %d.slot",
+            "select i1 %1, ptr %echo.merged.pointer, ptr null",
+            "%d = load ptr, ptr %d.slot",
+            "@llvm.memset.p0.i64(ptr %2, i8 1",
+        ],
+    );
+    lacks(&text, &["@malloc(", "@cudaMalloc("]);
+}
+
+#[test]
+fn calloc_keeps_its_zeroes_first_or_second() {
+    for (allocations, second) in [
+        (
+            "%h = call ptr @calloc(i64 16, i64 4)\n%e1 = call i32 @cudaMalloc(ptr %d.slot, i64 64)\n%d = load ptr, ptr %d.slot",
+            false,
+        ),
+        (
+            "%e1 = call i32 @cudaMalloc(ptr %d.slot, i64 64)\n%d = load ptr, ptr %d.slot\n%h = call ptr @calloc(i64 16, i64 4)",
+            true,
+        ),
+    ] {
+        let text = rewritten(&program(allocations, UP, DOWN, FREE));
+        in_order(&text, &["@cudaMallocManaged", "@llvm.memset.p0.i64(ptr align 1", "i8 0, i64", "i8 1, i64 64"]);
+        lacks(&text, &["@calloc"]);
+        assert_eq!(text.contains("store ptr null, ptr %echo.merged"), !second, "{text}");
+        // A product that wraps must not become a small allocation.
+        assert!(text.contains("@llvm.umul.with.overflow.i64(i64 16, i64 4)"), "{text}");
+    }
+}
+
+#[test]
+fn other_allocators_report_in_their_own_way() {
+    let aligned = "%e9 = call i32 @posix_memalign(ptr %h.slot, i64 64, i64 64)\n%h = load ptr, ptr %h.slot
+        %failed = icmp ne i32 %e9, 0
+        %e1 = call i32 @cudaMalloc(ptr %d.slot, i64 64)\n%d = load ptr, ptr %d.slot";
+    let text = rewritten(&program(aligned, UP, DOWN, FREE));
+    in_order(&text, &["@cudaMallocManaged(ptr %h.slot", "select i1 %1, i32 0, i32 12"]);
+    let pinned = "%e9 = call i32 @cudaMallocHost(ptr %h.slot, i64 64)\n%h = load ptr, ptr %h.slot
+        %e1 = call i32 @cudaMalloc(ptr %d.slot, i64 64)\n%d = load ptr, ptr %d.slot";
+    let released = "%e8 = call i32 @cudaFreeHost(ptr %h)\n%bad = icmp ne i32 %e8, 0\n%e4 = call i32 @cudaFree(ptr %d)";
+    let text = rewritten(&program(pinned, UP, DOWN, released));
+    in_order(
+        &text,
+        &["@cudaMallocManaged(ptr %h.slot", "store ptr %2, ptr %d.slot", "%bad = icmp ne i32 0, 0", "@cudaFree("],
+    );
+    lacks(&text, &["@cudaMallocHost", "@cudaFreeHost"]);
+}
+
+#[test]
+fn invokes_become_calls() {
+    let allocations = "%h = invoke ptr @_Znwm(i64 64) to label %made unwind label %pad
+       pad:
+         %caught = landingpad {ptr, i32} cleanup
+         resume {ptr, i32} %caught
+       made:
+         %e1 = invoke i32 @cudaMalloc(ptr %d.slot, i64 64) to label %both unwind label %pad2
+       pad2:
+         %caught2 = landingpad {ptr, i32} cleanup
+         call void @_ZdlPv(ptr %h)
+         resume {ptr, i32} %caught2
+       both:
+         %d = load ptr, ptr %d.slot";
+    let upload = "%e2 = invoke i32 @cudaMemcpy(ptr %d, ptr %h, i64 64, i32 1) to label %up unwind label %pad2\nup:";
+    let released = "call void @_ZdlPv(ptr %h)\n%e4 = call i32 @cudaFree(ptr %d)";
+    let text = rewritten(&program(allocations, upload, DOWN, released));
+    in_order(
+        &text,
+        &["call i32 @cudaMallocManaged", "br label %made", "br label %both", "br label %up", "@cudaStreamSynchronize"],
+    );
+    lacks(&text, &["invoke", "@cudaMemcpy", "@_Znwm"]);
+}
+
+#[test]
+fn the_result_of_a_removed_copy_is_what_stays() {
+    let checked = "%e3 = call i32 @cudaMemcpy(ptr %h, ptr %d, i64 64, i32 2)\n%bad = icmp ne i32 %e3, 0";
+    let uploaded = "%e2 = call i32 @cudaMemcpy(ptr %d, ptr %h, i64 64, i32 1)\n%worse = icmp ne i32 %e2, 0";
+    let text = rewritten(&program(MALLOC, uploaded, checked, FREE));
+    in_order(
+        &text,
+        &["%worse = icmp ne i32 0, 0", "= call i32 @cudaStreamSynchronize(ptr null)", "%bad = icmp ne i32 %"],
+    );
+}
+
+#[test]
+fn the_wait_for_a_copy_on_a_stream_names_that_stream() {
+    // The kernel runs on the legacy default stream, which the per-thread one is ordered with.
+    let down = "%e3 = call i32 @cudaMemcpy_ptds(ptr %h, ptr %d, i64 64, i32 2)";
+    let text = rewritten(&program(MALLOC, UP, down, FREE));
+    assert!(
+        text.contains("@cudaStreamSynchronize_ptsz(ptr null)") || text.contains("@cudaDeviceSynchronize()"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_copy_that_no_one_waits_for_leaves_nothing() {
+    let up = "%e2 = call i32 @cudaMemcpyAsync(ptr %d, ptr %h, i64 64, i32 1, ptr null)";
+    let text = rewritten(&program(MALLOC, up, DOWN, FREE));
+    lacks(&text, &["@cudaMemcpyAsync"]);
+    assert_eq!(text.matches("Synchronize").count(), 1, "{text}");
+}
+
+#[test]
+fn the_later_free_releases_and_is_always_cudafree() {
+    let text = rewritten(&program(MALLOC, UP, DOWN, "%e4 = call i32 @cudaFree(ptr %d)\ncall void @free(ptr %h)"));
+    assert_eq!(text.matches("@cudaFree(").count(), 1, "{text}");
+    lacks(&text, &["@free("]);
+    in_order(&text, &["%x = load i32", "call i32 @cudaFree(ptr %"]);
+}
+
+#[test]
+fn a_buffer_that_is_released_while_work_may_run_is_waited_for() {
+    // free(h) is where p ends, and nothing waited for the second kernel but the cudaFree that goes.
+    let again = "%l2 = call i32 @cudaLaunchKernel(ptr @k, i64 1, i32 1, i64 1, i32 1, ptr %args, i64 0, ptr null)";
+    let text = rewritten(&program(
+        MALLOC,
+        UP,
+        DOWN,
+        &format!("{again}\n%e4 = call i32 @cudaFree(ptr %d)\ncall void @free(ptr %h)"),
+    ));
+    in_order(&text, &["%l2 = call", "@cudaDeviceSynchronize()", "@cudaFree("]);
+}
+
+#[test]
+fn two_pairs_are_merged_in_one_go() {
+    let second = "%g = call ptr @malloc(i64 128)
+        %f.slot = alloca ptr
+        %e11 = call i32 @cudaMalloc(ptr %f.slot, i64 128)
+        %f = load ptr, ptr %f.slot
+        call void @llvm.memset.p0.i64(ptr %g, i8 2, i64 128, i1 false)
+        %e12 = call i32 @cudaMemcpy(ptr %f, ptr %g, i64 128, i32 1)";
+    let text = rewritten(&program(
+        &format!("{MALLOC}\n{second}"),
+        UP,
+        DOWN,
+        &format!("{FREE}\ncall void @free(ptr %g)\n%e13 = call i32 @cudaFree(ptr %f)"),
+    ));
+    assert_eq!(text.matches("@cudaMallocManaged").count(), 2, "{text}");
+    assert_eq!(text.matches("@cudaFree(").count(), 2, "{text}");
+    lacks(&text, &["@malloc", "@free(", "@cudaMemcpy("]);
 }
