@@ -204,3 +204,83 @@ fn greedy(edges: &[Edge], part: &[usize]) -> Vec<usize> {
     }
     chosen
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edge(host: u32, device: u32, weight: u128) -> Edge {
+        (ObjectId(host), ObjectId(100 + device), weight)
+    }
+
+    fn is_matching(edges: &[Edge], set: &[usize]) -> bool {
+        set.iter().enumerate().all(|(index, left)| {
+            set[..index].iter().all(|right| edges[*left].0 != edges[*right].0 && edges[*left].1 != edges[*right].1)
+        })
+    }
+
+    fn weight_of(edges: &[Edge], set: &[usize]) -> u128 {
+        set.iter().map(|edge| edges[*edge].2).sum()
+    }
+
+    #[test]
+    fn matching_is_the_heaviest_of_all() {
+        let mut state = 7_u64;
+        let mut random = |limit: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % limit
+        };
+        for _ in 0..300 {
+            let mut edges: Vec<Edge> = Vec::new();
+            for _ in 0..random(8) {
+                let (host, device) = (random(4) as u32, random(4) as u32);
+                if !edges.iter().any(|found| (found.0, found.1) == (ObjectId(host), ObjectId(100 + device))) {
+                    edges.push(edge(host, device, 1 + u128::from(random(20))));
+                }
+            }
+            let found = matching(&edges);
+            assert!(is_matching(&edges, &found), "{edges:?} {found:?}");
+            let best = (0_usize..1 << edges.len())
+                .map(|set| (0..edges.len()).filter(|edge| set & (1 << edge) != 0).collect::<Vec<_>>())
+                .filter(|set| is_matching(&edges, set))
+                .map(|set| weight_of(&edges, &set))
+                .max();
+            assert_eq!(Some(weight_of(&edges, &found)), best, "{edges:?} {found:?}");
+        }
+    }
+
+    #[test]
+    fn large_components_are_matched_greedily() {
+        let count = u32::try_from(EXACT_LIMIT).expect("small") + 2;
+        // A chain h0-d0-h1-d1-…, the edges to the next device being heavier.
+        let chain = (0..count).flat_map(|n| [edge(n, n, 2), edge(n, n + 1, 3)]);
+        let edges: Vec<Edge> = chain.collect();
+        let found = matching(&edges);
+        assert!(is_matching(&edges, &found));
+        assert_eq!(weight_of(&edges, &found), u128::from(count) * 3);
+    }
+
+    #[test]
+    fn a_copy_in_a_loop_outweighs_a_larger_one_outside() {
+        use crate::analysis::access::Accesses;
+        use crate::analysis::cfg::Cfg;
+        use crate::analysis::testing::Build;
+        let mut b = Build::main();
+        let h = b.malloc("h");
+        let (once, often) = (b.cuda_malloc("once"), b.cuda_malloc("often"));
+        b.object(once).size = Some(4_000_000.into());
+        b.object(often).size = Some(1_000_000.into());
+        let up = b.upload(once, h);
+        let mut again = up;
+        b.repeat(|b| again = b.upload(often, h));
+        b.exit();
+        let program = b.done();
+        let cfg = Cfg::new(&program);
+        let accesses = Accesses::new(&program, &cfg);
+        let weigh = |device, node| {
+            let pair = Pair { program: &program, cfg: &cfg, accesses: &accesses, host: h, device };
+            weight(&pair, &[node])
+        };
+        assert!(weigh(often, again) > weigh(once, up));
+    }
+}

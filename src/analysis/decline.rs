@@ -31,8 +31,6 @@ pub enum Decline {
         /// The one it is merged with.
         partner: String,
     },
-    /// Merging it would take an order or a wait away that a pair which saves more relies on.
-    PreventsOther,
     /// S1: the host buffer is written while the device buffer's value is still needed.
     DeviceValueOverwritten {
         /// What writes.
@@ -276,8 +274,6 @@ rows! {
         "nothing to gain at this size; lower theta-min to merge it all the same";
     Decline::BetterPartner { .. } => "ESR205", "CAND-better-partner",
         "nothing to do: one buffer can share its storage with one other, and the copy between these two stays";
-    Decline::PreventsOther => "ESR206", "CAND-prevents-other",
-        "wait for GPU work with cudaStreamSynchronize instead of a copy";
     Decline::DeviceValueOverwritten { .. } => "ESR210", "S1-device-value-overwritten",
         "write the host buffer before the upload or after the last use of the device buffer, or write another buffer";
     Decline::HostValueOverwritten { .. } => "ESR211", "S1-host-value-overwritten",
@@ -384,7 +380,6 @@ impl fmt::Display for Decline {
             Self::BetterPartner { shared, partner } => {
                 write!(f, "`{shared}` is merged with `{partner}`, which saves more")
             }
-            Self::PreventsOther => write!(f, "merging it would prevent another merge that saves more"),
             Self::DeviceValueOverwritten { writer } => {
                 write!(f, "{writer} writes the host buffer while the device buffer's value is still needed")
             }

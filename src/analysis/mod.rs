@@ -146,7 +146,7 @@ impl<'a> Prover<'a> {
     ///
     /// Merging one pair takes copies away and so changes what is pending at the other's accesses, for better or worse. So all pairs of the
     /// best matching are tried together; while one fails, the lightest that fails is put aside; then pairs put aside or not matched are
-    /// tried once more on top of the rest. What is returned passed all its conditions together.
+    /// added as long as all still pass. What is returned passed all its conditions together.
     fn choose(&self, judged: &[Judged]) -> Vec<usize> {
         let eligible: Vec<usize> = (0..judged.len()).filter(|index| judged[*index].reasons.is_empty()).collect();
         let edges: Vec<candidate::Edge> = eligible
@@ -158,19 +158,22 @@ impl<'a> Prover<'a> {
         while let Some(worst) = self.failing(judged, &chosen).into_iter().min_by_key(by_weight) {
             chosen.retain(|index| *index != worst);
         }
-        let mut others: Vec<usize> = eligible.into_iter().filter(|index| !chosen.contains(index)).collect();
+        let mut others = eligible;
         others.sort_by_key(|index| std::cmp::Reverse(by_weight(index)));
-        for index in others {
-            if rival(judged, &chosen, index).is_some() {
-                continue;
-            }
-            let mut more = chosen.clone();
-            more.push(index);
-            more.sort_unstable();
-            if self.failing(judged, &more).is_empty() {
-                chosen = more;
+        loop {
+            let addable = others.iter().find_map(|index| {
+                if chosen.contains(index) || rival(judged, &chosen, *index).is_some() {
+                    return None;
+                }
+                let more = [chosen.as_slice(), &[*index]].concat();
+                self.failing(judged, &more).is_empty().then_some(more)
+            });
+            match addable {
+                Some(more) => chosen = more,
+                None => break,
             }
         }
+        chosen.sort_unstable();
         chosen
     }
 
@@ -234,30 +237,22 @@ impl<'a> Prover<'a> {
             let decline = Decline::BetterPartner { shared: pair.name(shared), partner: pair.name(partner) };
             reasons.push(pair.reason(decline, judged[index].candidate.links[0]));
         }
-        let mut with: Vec<usize> =
-            accepted.iter().copied().filter(|other| !overlap(&judged[*other], &judged[index])).collect();
-        with.push(index);
-        with.sort_unstable();
-        let merges = merges(judged, &with);
-        let rewritten = Rewritten::new(self.program, &merges);
-        let order = Order::new(&rewritten, self.cfg, self.accesses);
-        let (of_order, _) = self.judge_order(&judged[index], &order);
         if rival.is_none() {
-            reasons.extend(of_order);
-        }
-        if reasons.is_empty() {
-            // It passes by itself but another accepted pair would not any more.
-            reasons.push(pair.reason(Decline::PreventsOther, judged[index].candidate.links[0]));
+            let with = [accepted, &[index]].concat();
+            let merges = merges(judged, &with);
+            let rewritten = Rewritten::new(self.program, &merges);
+            let order = Order::new(&rewritten, self.cfg, self.accesses);
+            reasons.extend(self.judge_order(&judged[index], &order).0);
+            if reasons.is_empty() {
+                // It passes itself; then an accepted pair would not any more, and its reasons are what stands against this one.
+                reasons.extend(accepted.iter().flat_map(|other| self.judge_order(&judged[*other], &order).0));
+            }
         }
         if self.options.repair {
             suggest(&mut reasons);
         }
         reasons
     }
-}
-
-fn overlap(one: &Judged, other: &Judged) -> bool {
-    one.candidate.host == other.candidate.host || one.candidate.device == other.candidate.device
 }
 
 /// The buffer of the pair that an accepted pair uses, and what that one merges it with.

@@ -232,3 +232,83 @@ fn transfer(rewritten: &Rewritten<'_>, waits: &BTreeMap<NodeId, WaitScope>, node
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::testing::{Build, reads};
+
+    fn leq(small: &Pending, large: &Pending) -> bool {
+        let mut join = large.clone();
+        !join.join(small)
+    }
+
+    #[test]
+    fn join_is_idempotent_and_every_step_is_monotone() {
+        // One node of each kind; the states are random subsets with random covers.
+        let mut b = Build::main();
+        let streams = [Stream::Blocking, Stream::NonBlocking, Stream::PerThreadDefault, Stream::Unknown];
+        let streams = streams.map(|kind| b.stream(kind));
+        let event = b.cuda_event();
+        let d = b.cuda_malloc("d");
+        let mut nodes = Vec::new();
+        for stream in streams {
+            nodes.push(b.launch_on(stream, "k", &[reads(d)]));
+            nodes.push(b.record(event, stream));
+            nodes.push(b.stream_wait(stream, event));
+            nodes.push(b.wait(WaitScope::Stream(stream)));
+        }
+        nodes.push(b.wait(WaitScope::Event(event)));
+        nodes.push(b.wait(WaitScope::Device));
+        nodes.push(b.opaque("f"));
+        b.exit();
+        let program = b.done();
+        let rewritten = Rewritten::new(&program, &[]);
+        let mut seed = 3_u64;
+        let mut random = || {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            seed >> 33
+        };
+        let mut state = || {
+            let mut state = Pending::default();
+            for node in &nodes {
+                if random() % 3 == 0 {
+                    let cover = Cover { streams: random() % 32, events: random() % 2 };
+                    state.items.insert(Item::Work(*node), cover);
+                }
+            }
+            state
+        };
+        for _ in 0..2_000 {
+            let (small, mut large) = (state(), state());
+            let mut same = small.clone();
+            assert!(!same.join(&small.clone()), "joining a state with itself changes nothing");
+            large.join(&small);
+            assert!(leq(&small, &large));
+            for &node in &nodes {
+                let (mut from_small, mut from_large) = (small.clone(), large.clone());
+                transfer(&rewritten, &BTreeMap::new(), node, &mut from_small);
+                transfer(&rewritten, &BTreeMap::new(), node, &mut from_large);
+                assert!(leq(&from_small, &from_large), "{:?}", program.node(node).event);
+            }
+        }
+    }
+
+    #[test]
+    fn ids_past_the_last_bit_are_not_tracked() {
+        let mut b = Build::main();
+        let mut last = StreamId(0);
+        for _ in 0..70 {
+            last = b.stream(Stream::NonBlocking);
+        }
+        let d = b.cuda_malloc("d");
+        let queued = b.launch_on(last, "k", &[reads(d)]);
+        let waited = b.wait(WaitScope::Stream(last));
+        let end = b.exit();
+        let program = b.done();
+        let cfg = Cfg::new(&program);
+        let states = pending(&Rewritten::new(&program, &[]), &cfg, &BTreeMap::new());
+        assert!(states[waited.index()].as_ref().is_some_and(|state| state.any_work() == Some(Item::Work(queued))));
+        assert!(states[end.index()].as_ref().is_some_and(|state| state.any_work().is_some()), "not taken for done");
+    }
+}

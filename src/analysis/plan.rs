@@ -2,7 +2,6 @@
 
 use super::candidate::Candidate;
 use super::cfg::Cfg;
-use super::program::{Event, Program};
 use super::rewritten::{Order, Rewritten, Role};
 use super::s4_lifetime::Lifetime;
 use super::verdict::{FreeAction, MergePlan, SyncAction};
@@ -16,7 +15,6 @@ pub(super) fn plan(
     order: &Order,
     exclusive_ok: bool,
 ) -> MergePlan {
-    let program = rewritten.program();
     let copies = candidate
         .links
         .iter()
@@ -28,8 +26,9 @@ pub(super) fn plan(
         (*node, action)
     });
     let waits = cfg.order().iter().filter_map(|node| {
-        let behind = rewritten.role(*node) == Role::TouchesMerged && touches(program, candidate, *node);
-        behind.then(|| order.waits.get(node).map(|scope| (*node, *scope))).flatten()
+        let stays = rewritten.role(*node) == Role::TouchesMerged;
+        let mine = stays && rewritten.owner(*node).is_some_and(|merge| merge.host == candidate.host);
+        mine.then(|| order.waits.get(node).map(|scope| (*node, *scope))).flatten()
     });
     MergePlan {
         host: candidate.host,
@@ -41,10 +40,4 @@ pub(super) fn plan(
         waits: waits.collect(),
         exclusive_ok,
     }
-}
-
-fn touches(program: &Program, candidate: &Candidate, node: super::program::NodeId) -> bool {
-    matches!(&program.node(node).event, Event::Copy(copy) if [&copy.dst, &copy.src]
-        .iter()
-        .any(|side| side.object == Some(candidate.host) || side.object == Some(candidate.device)))
 }

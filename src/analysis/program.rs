@@ -4,7 +4,7 @@
 //! `analysis` decides on it. What cannot be said here declines in `lower`, as a [`Blemish`] with the objects that it touches.
 //!
 //! Contract of the maker (what the proof relies on):
-//! - every access to an object that a candidate could be is on the graph, with a range that covers it; `must` and [`Range::whole`] only
+//! - every access to an object that a candidate could be is on the graph, with a range that covers it; `must` and [`Range::Whole`] only
 //!   where that is certain;
 //! - every use of an object's pointer that is not an access is in [`Program::uses`];
 //! - the accesses of one node are in no particular order; an access of an object means what its last [`Event::Alloc`] made;

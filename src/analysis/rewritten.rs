@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::access::{Accesses, link};
 use super::cfg::Cfg;
 use super::pending::{Item, Pending, Streams, pending};
-use super::program::{Copy, Event, NodeId, ObjectId, Program, Stream, StreamId, WaitScope};
+use super::program::{Allocator, Copy, Event, NodeId, ObjectId, Program, Space, Stream, StreamId, WaitScope};
 
 /// A pair that P' merges.
 #[derive(Clone, Debug)]
@@ -79,6 +79,14 @@ impl<'a> Rewritten<'a> {
 
     pub(super) fn role(&self, node: NodeId) -> Role {
         self.roles[node.index()]
+    }
+
+    /// The first merge that the copy touches; where two do, the wait behind it belongs to that one's plan.
+    pub(super) fn owner(&self, node: NodeId) -> Option<&Merge> {
+        let Event::Copy(copy) = &self.program.node(node).event else { return None };
+        let touches =
+            |merge: &&Merge| [&copy.dst, &copy.src].iter().any(|side| side.object.is_some_and(|o| merge.has(o)));
+        self.merges.iter().find(touches)
     }
 
     fn released_at(&self, node: NodeId) -> Option<&Merge> {
@@ -167,7 +175,7 @@ impl Order {
 fn needed_wait(rewritten: &Rewritten<'_>, accesses: &Accesses, node: NodeId, state: &Pending) -> Option<WaitScope> {
     let program = rewritten.program();
     match (&program.node(node).event, rewritten.role(node)) {
-        (Event::Copy(copy), Role::Linking) if copy.waits_before || copy.waits_after => {
+        (Event::Copy(copy), Role::Linking) if copy.waits_before || copy.waits_after || to_pageable(program, copy) => {
             stand_in(program, WaitScope::Stream(copy.stream), state)
         }
         (Event::Free { waits, .. }, Role::FreesMerged) => {
@@ -181,6 +189,15 @@ fn needed_wait(rewritten: &Rewritten<'_>, accesses: &Accesses, node: NodeId, sta
         }
         _ => None,
     }
+}
+
+/// A download to pageable memory. Even the asynchronous call waits for it in practice, though newer documentation only says that it may:
+/// so nothing in P is taken to be ordered by that, but programs rely on it, and a wait stays.
+fn to_pageable(program: &Program, copy: &Copy) -> bool {
+    copy.dst.object.is_some_and(|dst| {
+        let dst = program.object(dst);
+        dst.space == Space::Host && dst.origin != Allocator::PinnedHost
+    })
 }
 
 /// A wait that covers all that P's wait of `scope` may have covered; `None` if nothing such is pending.

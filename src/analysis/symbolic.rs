@@ -99,3 +99,40 @@ impl From<u64> for Sym {
         Self::constant(i128::from(value))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_are_equal_however_they_were_written() {
+        let (n, m) = (Sym::atom(AtomId(0)), Sym::atom(AtomId(1)));
+        let four = Sym::constant(4);
+        let left = n.mul(&m).and_then(|nm| nm.mul(&four));
+        let right = four.mul(&m).and_then(|fm| fm.mul(&n));
+        assert!(left.is_some());
+        assert_eq!(left, right);
+        let twice = n.add(&n);
+        assert_eq!(twice, n.mul(&2.into()));
+        assert_eq!(n.sub(&n), Some(Sym::default()));
+        assert_ne!(n, m);
+    }
+
+    #[test]
+    fn constants_are_told_from_sums() {
+        let n = Sym::atom(AtomId(0));
+        assert_eq!(Sym::constant(7).as_constant(), Some(7));
+        assert_eq!(Sym::default().as_constant(), Some(0));
+        assert_eq!(n.as_constant(), None);
+        assert_eq!(n.add(&1.into()).and_then(|sum| sum.as_constant()), None);
+        assert_eq!(n.add(&1.into()).and_then(|sum| sum.sub(&n)).and_then(|sum| sum.as_constant()), Some(1));
+    }
+
+    #[test]
+    fn overflow_is_no_value() {
+        let large = Sym::constant(i128::MAX);
+        assert_eq!(large.add(&1.into()), None);
+        assert_eq!(large.mul(&2.into()), None);
+        assert_eq!(Sym::default().sub(&Sym::constant(i128::MIN)), None);
+    }
+}

@@ -169,11 +169,7 @@ impl<'m> Lowering<'_, 'm> {
                 accesses.push(self.host_access(call, &pointer, AccessKind::Write, None, false));
             }
         }
-        let mut events = host(accesses);
-        if launches {
-            events.push(Event::Opaque { launches, name });
-        }
-        events
+        if launches { among_launches(accesses, name) } else { host(accesses) }
     }
 
     fn modelled_call(&mut self, call: Value<'m>, model: &Model, name: String) -> Vec<Event> {
@@ -202,11 +198,7 @@ impl<'m> Lowering<'_, 'm> {
             }
         }
         accesses.sort_by_key(|access| access.kind == AccessKind::Write);
-        let mut events = host(accesses);
-        if model.callback {
-            events.push(Event::Opaque { launches: true, name });
-        }
-        events
+        if model.callback { among_launches(accesses, name) } else { host(accesses) }
     }
 
     fn modelled_access(&mut self, call: Value<'m>, pointer: &Pointer, param: &Param) -> Vec<Access> {
@@ -431,6 +423,13 @@ impl<'m> Lowering<'_, 'm> {
         let space = space(self.allocations[pointer.object.0 as usize].allocator);
         (Place { object: Some(pointer.object), range }, Some(space))
     }
+}
+
+/// A call that touches buffers and may start GPU work, in an order that is not known: its work may be running when it touches them, and
+/// behind the call.
+fn among_launches(accesses: Vec<Access>, name: String) -> Vec<Event> {
+    let opaque = Event::Opaque { launches: true, name };
+    if accesses.is_empty() { vec![opaque] } else { vec![opaque.clone(), Event::Host(accesses), opaque] }
 }
 
 fn host(accesses: Vec<Access>) -> Vec<Event> {

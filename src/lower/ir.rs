@@ -8,6 +8,7 @@
 //! instructions dangle; only `rewrite` erases, and it forgets a handle when it does.
 
 use std::ffi::CStr;
+use std::ffi::{c_char, c_void};
 use std::marker::PhantomData;
 
 use inkwell::llvm_sys::core::*;
@@ -17,6 +18,14 @@ use inkwell::llvm_sys::target::*;
 use inkwell::llvm_sys::{LLVMAtomicOrdering, LLVMAttributeFunctionIndex, LLVMIntPredicate, LLVMTypeKind};
 
 pub use inkwell::llvm_sys::LLVMOpcode as Opcode;
+
+unsafe extern "C" {
+    fn echo_sr_shim_debug_variables(
+        at: LLVMValueRef,
+        visit: unsafe extern "C" fn(*mut c_void, LLVMValueRef, *const c_char, usize, usize),
+        data: *mut c_void,
+    );
+}
 
 /// A module.
 #[derive(Clone, Copy)]
@@ -784,53 +793,27 @@ impl<'m> Value<'m> {
 
     /// Variables that debug records next to an instruction bind: the value (or address), the variable's name, and how many calls deep the
     /// variable's function is inlined.
-    #[cfg(feature = "llvm22")]
     #[must_use]
     pub fn debug_variables(self) -> Vec<(Self, String, usize)> {
-        let mut variables = Vec::new();
-        if !self.is_instruction() {
-            return variables;
-        }
-        // SAFETY: asked only of instructions; only variable records are asked for a value, and a DILocalVariable's second operand is its
-        // name.
-        unsafe {
-            use inkwell::llvm_sys::LLVMDbgRecordKind::LLVMDbgRecordLabel;
-            let context = LLVMGetModuleContext(LLVMGetGlobalParent(match self.function() {
-                Some(function) => function.raw,
-                None => return variables,
-            }));
-            let mut record = LLVMGetFirstDbgRecord(self.raw);
-            while !record.is_null() {
-                if LLVMDbgRecordGetKind(record) != LLVMDbgRecordLabel {
-                    let value = LLVMDbgVariableRecordGetValue(record, 0);
-                    let variable = LLVMMetadataAsValue(context, LLVMDbgVariableRecordGetVariable(record));
-                    let mut operands = vec![std::ptr::null_mut(); LLVMGetMDNodeNumOperands(variable) as usize];
-                    LLVMGetMDNodeOperands(variable, operands.as_mut_ptr());
-                    if let (Some(value), Some(name)) =
-                        (Self::wrap(value), operands.get(1).filter(|name| !name.is_null()))
-                    {
-                        let mut length = 0;
-                        let start = LLVMGetMDString(*name, &raw mut length);
-                        let mut depth = 0;
-                        let mut place = LLVMDILocationGetInlinedAt(LLVMDbgRecordGetDebugLoc(record));
-                        while !place.is_null() {
-                            depth += 1;
-                            place = LLVMDILocationGetInlinedAt(place);
-                        }
-                        variables.push((value, text(start, length as usize), depth));
-                    }
-                }
-                record = LLVMGetNextDbgRecord(record);
+        unsafe extern "C" fn visit(
+            variables: *mut c_void,
+            value: LLVMValueRef,
+            name: *const c_char,
+            length: usize,
+            depth: usize,
+        ) {
+            // SAFETY: `variables` is what is handed over below; the shim gives a value and `length` bytes of its name.
+            unsafe {
+                let variables = &mut *variables.cast::<Vec<(Value<'_>, String, usize)>>();
+                variables.extend(Value::wrap(value).map(|value| (value, text(name, length), depth)));
             }
         }
+        let mut variables: Vec<(Self, String, usize)> = Vec::new();
+        if self.is_instruction() {
+            // SAFETY: asked only of instructions; `visit` is called during this call only, and does not panic.
+            unsafe { echo_sr_shim_debug_variables(self.raw, visit, (&raw mut variables).cast()) };
+        }
         variables
-    }
-
-    /// As with newer LLVMs; LLVM 19's C API cannot read debug records.
-    #[cfg(not(feature = "llvm22"))]
-    #[must_use]
-    pub fn debug_variables(self) -> Vec<(Self, String, usize)> {
-        Vec::new()
     }
 }
 

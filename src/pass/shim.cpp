@@ -5,6 +5,8 @@
 #include "llvm-c/Core.h"
 #include "llvm/Analysis/OptimizationRemarkEmitter.h"
 #include "llvm/Config/llvm-config.h"
+#include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/DebugProgramInstruction.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/InstrTypes.h"
@@ -175,6 +177,21 @@ bool echo_sr_shim_may_inline(LLVMValueRef Caller, LLVMValueRef Callee) {
   auto *To = cast<Function>(unwrap(Caller)), *From = cast<Function>(unwrap(Callee));
   auto Same = [&](StringRef Name) { return To->getFnAttribute(Name) == From->getFnAttribute(Name); };
   return AttributeFuncs::areInlineCompatible(*To, *From) && Same("target-cpu") && Same("target-features");
+}
+
+// Calls Visit for each variable that a debug record next to the instruction binds: value (or address), name, and how many calls deep the
+// variable's function is inlined. (The C API has this since LLVM 20 only, and a plugin that names its functions does not even load in 19.)
+void echo_sr_shim_debug_variables(LLVMValueRef At, void (*Visit)(void *, LLVMValueRef, const char *, size_t, size_t), void *Data) {
+  for (DbgVariableRecord &Record : filterDbgVars(cast<Instruction>(unwrap(At))->getDbgRecordRange())) {
+    Value *Bound = Record.getNumVariableLocationOps() == 0 ? nullptr : Record.getVariableLocationOp(0);
+    if (!Bound)
+      continue;
+    size_t Depth = 0;
+    for (const DILocation *Place = Record.getDebugLoc()->getInlinedAt(); Place; Place = Place->getInlinedAt())
+      ++Depth;
+    StringRef Name = Record.getVariable()->getName();
+    Visit(Data, wrap(Bound), Name.data(), Name.size(), Depth);
+  }
 }
 
 // Adds a constant to llvm.used.

@@ -14,7 +14,7 @@ mod ui;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
 
 use context::Context;
 use failure::Failure;
@@ -40,9 +40,9 @@ enum Action {
     },
     /// Build the plugin and the CPU device.
     Build {
-        /// Build the plugin for one LLVM major only (22 or 19), and nothing else.
-        #[arg(long, value_name = "MAJOR", value_parser = clap::value_parser!(u32).range(1..))]
-        plugin: Option<u32>,
+        /// Build the plugin for this LLVM major only, and nothing else.
+        #[arg(long, value_name = "MAJOR")]
+        plugin: Option<Major>,
     },
     /// Compile the samples without and with the plugin, run both on the CPU device, and show what was merged and what it saves.
     Demo {
@@ -75,6 +75,15 @@ enum Action {
     Test,
 }
 
+/// An LLVM major that the plugin is built for.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Major {
+    #[value(name = "22")]
+    Preferred,
+    #[value(name = "19")]
+    Old,
+}
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let context = Context::new(cli.yes);
@@ -93,7 +102,8 @@ fn run(command: &Action, context: &Context) -> Result<(), Failure> {
         Action::Build { plugin } => {
             setup::complete(context, None)?;
             match plugin {
-                Some(major) => products::plugin(context, *major),
+                Some(Major::Preferred) => products::plugin(context, setup::LLVM_PREFERRED),
+                Some(Major::Old) => products::plugin(context, setup::LLVM_OLD),
                 None => products::build(context),
             }
         }

@@ -56,6 +56,46 @@ pub fn alphabet(streams: &[usize]) -> Vec<Step> {
     steps
 }
 
+/// Work on two streams and an event.
+fn events(one: usize, two: usize) -> Vec<Step> {
+    vec![
+        Step::Launch(one, vec![touch(D, false, ALL, false)]),
+        Step::Launch(two, vec![touch(D, true, ALL, false)]),
+        Step::Record(one),
+        Step::StreamWait(two),
+        Step::WaitEvent,
+        Step::WaitEvent,
+        Step::Host(vec![touch(H, true, ALL, false)]),
+    ]
+}
+
+/// Work on other buffers and other streams than those of the pair, ordered by the pair's copies alone.
+fn barriers() -> Vec<Step> {
+    let copy = |dst, src, stream, sync| Step::Copy { dst, src, bytes: ALL, stream, sync };
+    vec![
+        Step::Launch(1, vec![touch(E, true, ALL, false)]),
+        Step::Launch(2, vec![touch(E, false, ALL, false), touch(E, true, ALL, false)]),
+        Step::Launch(3, vec![touch(E, false, ALL, false)]),
+        copy(H, D, 0, true),
+        copy(D, H, 0, true),
+        copy(D, H, 1, false),
+        copy(G, E, 3, true),
+    ]
+}
+
+/// Frees among uses.
+fn lives(stream: usize) -> Vec<Step> {
+    vec![
+        Step::Free(H),
+        Step::Free(D),
+        Step::Host(vec![touch(H, false, ALL, false)]),
+        Step::Host(vec![touch(H, true, ALL, false)]),
+        Step::Launch(stream, vec![touch(D, false, ALL, false)]),
+        Step::Launch(stream, vec![touch(D, true, ALL, false)]),
+        Step::Copy { dst: H, src: D, bytes: ALL, stream, sync: true },
+    ]
+}
+
 /// `steps` between the allocations and the frees of what is not freed yet.
 #[must_use]
 pub fn frame(host: HostKind, host_first: bool, steps: &[Step], free_at_end: bool) -> Sample {
@@ -68,7 +108,7 @@ pub fn frame(host: HostKind, host_first: bool, steps: &[Step], free_at_end: bool
             }
         }
     }
-    Sample { host, steps: all, region: None, unknown_stream: None }
+    Sample { host, steps: all, region: None, blurred_streams: Vec::new() }
 }
 
 /// Every sequence of `length` steps of the alphabet, as indices.
@@ -102,24 +142,42 @@ impl Random {
         usize::try_from(self.0 % limit as u64).unwrap_or(0)
     }
 
-    /// A random sample of up to `length` steps on all streams, perhaps with a loop or branch, an unknown stream, late allocations.
+    /// A random sample of up to `length` steps and the two allocations, perhaps with a loop or branch, streams that the prover cannot tell
+    /// apart, late allocations, frees anywhere. Each sample draws from a handful of kinds of steps only, so that steps that have to do
+    /// with each other meet.
     pub fn sample(&mut self, length: usize) -> Sample {
         let streams: &[usize] = [&[0][..], &[0, 1], &[0, 1, 2], &[0, 1, 3], &[1, 3], &[3]][self.below(6)];
-        let alphabet = alphabet(streams);
-        let count = 2 + self.below(length - 1);
-        let mut steps: Vec<Step> = (0..count).map(|_| alphabet[self.below(alphabet.len())].clone()).collect();
-        // A pair needs a linking copy; most random sequences have none.
+        let every_kind = alphabet(streams);
+        let mut kinds: Vec<Step> = match self.below(8) {
+            0 => events(streams[self.below(streams.len())], streams[self.below(streams.len())]),
+            1 => barriers(),
+            2 => lives(streams[0]),
+            _ => (0..4 + self.below(6)).map(|_| every_kind[self.below(every_kind.len())].clone()).collect(),
+        };
         let stream = streams[self.below(streams.len())];
-        let at = self.below(steps.len() + 1);
         let (dst, src) = if self.below(2) == 0 { (D, H) } else { (H, D) };
-        steps.insert(at, Step::Copy { dst, src, bytes: ALL, stream, sync: self.below(3) > 0 });
+        let link = Step::Copy { dst, src, bytes: ALL, stream, sync: self.below(3) > 0 };
+        kinds.push(link.clone());
+        if self.below(3) == 0 {
+            let stream = streams[self.below(streams.len())];
+            kinds.extend([Step::Record(stream), Step::WaitEvent, Step::StreamWait(streams[self.below(streams.len())])]);
+        }
+        if self.below(3) == 0 {
+            kinds.extend([Step::Free(H), Step::Free(D)]);
+        }
+        let count = 2 + self.below(length - 1);
+        let mut steps: Vec<Step> = (0..count).map(|_| kinds[self.below(kinds.len())].clone()).collect();
+        // A pair needs a linking copy.
+        steps.insert(self.below(steps.len() + 1), link);
         let host = [HostKind::Malloc, HostKind::Malloc, HostKind::Calloc, HostKind::Pinned][self.below(4)];
         let mut sample = frame(host, self.below(2) == 0, &steps, self.below(4) > 0);
-        if self.below(4) == 0 {
-            // The second allocation comes later.
-            let second = sample.steps.remove(1);
-            let at = 1 + self.below(sample.steps.len().min(4));
-            sample.steps.insert(at, second);
+        for first in [1, 0] {
+            if self.below(4) == 0 {
+                // An allocation comes later.
+                let moved = sample.steps.remove(first);
+                let at = first + self.below(sample.steps.len().min(4));
+                sample.steps.insert(at, moved);
+            }
         }
         if self.below(2) == 0 {
             let first = self.below(sample.steps.len());
@@ -128,7 +186,8 @@ impl Random {
             sample.region = Some((first, last.min(first + 8), kind));
         }
         if self.below(6) == 0 {
-            sample.unknown_stream = Some(streams[self.below(streams.len())]);
+            sample.blurred_streams = streams.to_vec();
+            sample.blurred_streams.truncate(1 + self.below(2));
         }
         sample
     }

@@ -31,6 +31,8 @@ pub enum Fault {
     Value(usize),
     /// The step touches p outside its life.
     Dead(usize),
+    /// P freed both buffers, and p is never freed.
+    Leak,
     /// The step touches p on the host while GPU work may be running, and the plan says that it does not.
     Exclusive(usize),
 }
@@ -167,7 +169,11 @@ pub fn judge(sample: &Sample, nodes: &[NodeId], plan: Option<&MergePlan>, rules:
         let merged = run_merged(sample, &path, nodes, plan, rules);
         let value = || (0..path.len()).find(|place| original.values[*place] != merged.values[*place]).map(Fault::Value);
         let race = || merged.race().map(|(first, second)| Fault::Race(first, second));
-        if let Some(fault) = merged.fault.clone().or_else(race).or_else(value) {
+        let leaked = || {
+            let freed = original.memory[H].is_none() && original.memory[D].is_none();
+            (freed && merged.memory[P].is_some()).then_some(Fault::Leak)
+        };
+        if let Some(fault) = merged.fault.clone().or_else(race).or_else(value).or_else(leaked) {
             differs.get_or_insert((path, fault));
         }
     }

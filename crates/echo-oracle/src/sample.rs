@@ -95,8 +95,8 @@ pub struct Sample {
     pub steps: Vec<Step>,
     /// `[first, last]` is a loop body or the body of an `if`.
     pub region: Option<(usize, usize, Region)>,
-    /// A stream whose kind the prover is not told.
-    pub unknown_stream: Option<usize>,
+    /// Streams that the prover cannot tell apart: one handle means any of them.
+    pub blurred_streams: Vec<usize>,
 }
 
 /// See [`Sample::region`].
@@ -139,9 +139,7 @@ impl Sample {
             HostKind::Pinned => Allocator::PinnedHost,
         };
         let mut streams = STREAMS.to_vec();
-        if let Some(unknown) = self.unknown_stream {
-            streams[unknown] = Stream::Unknown;
-        }
+        streams.push(Stream::Unknown);
         let mut program = Program {
             function: "sample".to_owned(),
             objects: vec![
@@ -190,7 +188,10 @@ impl Sample {
     }
 
     fn event(&self, step: &Step) -> Event {
-        let stream_id = |stream: usize| StreamId(u32::try_from(stream).unwrap_or(u32::MAX));
+        let stream_id = |stream: usize| {
+            let id = if self.blurred_streams.contains(&stream) { STREAMS.len() } else { stream };
+            StreamId(u32::try_from(id).unwrap_or(u32::MAX))
+        };
         let event = CudaEventId(0);
         match step {
             Step::Alloc(object) => Event::Alloc(id(*object)),

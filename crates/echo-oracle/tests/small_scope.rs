@@ -39,13 +39,22 @@ fn check(sample: &Sample, access: AccessMode, counts: &mut Counts) {
     }
 }
 
+/// How many times more than in the usual suite: `ECHO_ORACLE_EFFORT=20 cargo test -p echo-oracle`.
+fn effort() -> usize {
+    std::env::var("ECHO_ORACLE_EFFORT").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
+}
+
 #[test]
 fn every_short_program_that_is_accepted_behaves_as_before() {
     let mut counts = Counts::default();
     for host in [HostKind::Malloc, HostKind::Calloc, HostKind::Pinned] {
         for streams in [&[0][..], &[0, 1], &[3]] {
+            // Two streams with every kind of host buffer would take most of the suite's time here.
+            if host != HostKind::Malloc && streams.len() > 1 && effort() == 1 {
+                continue;
+            }
             let alphabet = alphabet(streams);
-            let length = if streams.len() == 1 { 4 } else { 3 };
+            let length = if effort() > 1 && streams.len() == 1 { 4 } else { 3 };
             for sequence in sequences(alphabet.len(), length) {
                 let steps: Vec<_> = sequence.iter().map(|index| alphabet[*index].clone()).collect();
                 check(&frame(host, true, &steps, true), AccessMode::Concurrent, &mut counts);
@@ -60,7 +69,7 @@ fn every_short_program_that_is_accepted_behaves_as_before() {
 fn random_programs_that_are_accepted_behave_as_before() {
     let mut counts = Counts::default();
     let mut random = Random::new(1);
-    for round in 0..400_000 {
+    for round in 0..100_000 * effort() {
         let sample = random.sample(9);
         let access = if round % 3 == 0 { AccessMode::Exclusive } else { AccessMode::Concurrent };
         check(&sample, access, &mut counts);

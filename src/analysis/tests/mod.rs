@@ -1,3 +1,5 @@
 //! The prover on whole programs: what must be accepted, and how; what must not be.
 
+mod declines;
 mod examples;
+mod traps;

@@ -254,6 +254,11 @@ fn functions_of_the_module_do_what_their_attributes_say() {
           %e = call i32 @cudaMemset(ptr null, i32 0, i64 0)
           ret void
         }
+        define internal i32 @launch_and_sum(ptr readonly captures(none) %0) noinline nofree {
+          %e = call i32 @cudaMemset(ptr null, i32 0, i64 0)
+          %v = load i32, ptr %0
+          ret i32 %v
+        }
         define internal void @reset() noinline {
           %e = call i32 @cudaDeviceReset()
           ret void
@@ -268,6 +273,12 @@ fn functions_of_the_module_do_what_their_attributes_say() {
     has(&with("call void @release(ptr %h)"), "PassedTo(\"release\")");
     has(&with("call void @keep(ptr %h)"), "PassedTo(\"keep\")");
     has(&with("call void @work()"), "opaque work launches=true");
+    // Its work may be running when it reads, and behind it.
+    let both = with("%x = call i32 @launch_and_sum(ptr %h)");
+    assert_eq!(both.matches("opaque launch_and_sum").count(), 2, "{both}");
+    let (before, behind) = (both.find("opaque launch_and_sum"), both.rfind("opaque launch_and_sum"));
+    let read = both.find("host read? 0 [?]");
+    assert!(before < read && read < behind, "{both}");
     has(&with("call void @reset()"), "DeviceReset []");
 }
 

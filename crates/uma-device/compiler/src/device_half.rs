@@ -16,10 +16,9 @@ pub(crate) fn compile(request: &Request, tools: &Toolchain, input: &str) -> Resu
         "-Wno-unknown-cuda-version",
         // Calls of mathematical functions stay calls, for the device library of the CPU.
         "-nocudalib",
-        // With it clang forgets the toolkit's version, and then expects launches of before CUDA 9.2. 12.9 is the newest that clang 22
-        // knows, and what it takes a newer toolkit for.
+        // (What clang would have said itself with the library.)
         "-Xclang",
-        "-target-sdk-version=12.9",
+        &format!("-target-sdk-version={}", tools.cuda_version()),
         // Messages name the line.
         "-gline-tables-only",
         "-emit-llvm",

@@ -132,11 +132,13 @@ pub(crate) fn split(arguments: Vec<String>) -> Result<Request, String> {
 
 impl Request {
     fn cuda_inputs(&self) -> Vec<&str> {
-        let cuda = |item| match item {
-            &Item::Cuda(ref file) => Some(file.as_str()),
-            _ => None,
-        };
-        self.items.iter().filter_map(cuda).collect()
+        self.items
+            .iter()
+            .filter_map(|item| match item {
+                Item::Cuda(file) => Some(file.as_str()),
+                _ => None,
+            })
+            .collect()
     }
 
     /// All options, without inputs.

@@ -98,3 +98,51 @@ fn with_header(elf: &[u8]) -> Vec<u8> {
 pub(crate) fn write(image: &[u8], path: &Path) -> Result<(), String> {
     std::fs::write(path, image).map_err(|error| format!("{}: {error}", path.display()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{ImageOptions, build};
+    use crate::toolchain::Toolchain;
+    use std::path::{Path, PathBuf};
+
+    fn tools() -> Toolchain {
+        let clang = Path::new(env!("UMA_LLVM_BINDIR")).join("clang++");
+        Toolchain { clang, cuda: PathBuf::new(), verbose: false }
+    }
+
+    /// What a pass of the device half may leave in the module for others to read.
+    const WITH_RECORD: &str = r#"
+        target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
+        target triple = "nvptx64-nvidia-cuda"
+        @__echo_effects_k = internal constant [7 x i8] c"record\00", section "echo"
+        @llvm.used = appending global [1 x ptr] [ptr @__echo_effects_k], section "llvm.metadata"
+        define ptx_kernel void @k(ptr %p) { store i32 1, ptr %p ret void }
+    "#;
+
+    #[test]
+    fn records_of_other_passes_stay_as_they_are() {
+        let image = build(WITH_RECORD.as_bytes(), &tools(), &ImageOptions::default()).unwrap();
+        let elf = &image[16..];
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("image.so");
+        std::fs::write(&path, elf).unwrap();
+        // SAFETY: the image was just made; its only constructor is none.
+        let library = unsafe { libloading::Library::new(&path) }.unwrap();
+        // SAFETY: the module above says that the symbol has seven bytes.
+        let record = unsafe { **library.get::<*const [u8; 7]>(b"__echo_effects_k").unwrap() };
+        assert_eq!(&record, b"record\0");
+        assert!(!String::from_utf8_lossy(elf).contains("uma.pointer.__echo"));
+    }
+
+    #[test]
+    fn a_module_without_kernels_is_an_empty_image() {
+        let text = "target triple = \"nvptx64-nvidia-cuda\"\ndefine void @unused() { ret void }";
+        assert!(build(text.as_bytes(), &tools(), &ImageOptions::default()).is_ok());
+    }
+
+    #[test]
+    fn a_broken_module_is_an_error() {
+        let error = build(b"no IR", &tools(), &ImageOptions::default()).unwrap_err();
+        assert!(error.to_string().starts_with("error: the kernel compiler failed: "), "{error}");
+    }
+}

@@ -11,6 +11,15 @@
 //! ```
 //!
 //! What the device cannot run is refused at compile time; nothing is guessed.
+//!
+//! # What a program must not count on
+//! CUDA leaves these open, and the CPU differs from a GPU in them:
+//! - Threads of a warp are in step only where the program says so (`__syncwarp`, `*_sync`); old code that reads shared memory which
+//!   another lane wrote without either gets old values.
+//! - A thread that waits in a loop for another thread of its block (without a barrier), or for a block that has not started, may wait
+//!   for ever: threads of a block take turns at barriers and warp operations only.
+//! - Denormal numbers are kept, also with `-fcuda-flush-denormals-to-zero`; `__fast` functions are the exact ones; `clock` counts
+//!   nanoseconds.
 
 mod codegen;
 mod device_half;

@@ -32,6 +32,18 @@ impl Toolchain {
     }
 }
 
+impl Toolchain {
+    /// The version of the toolkit as clang is told it: at most the newest that clang 22 knows.
+    pub(crate) fn cuda_version(&self) -> String {
+        const NEWEST_KNOWN: u32 = 12_090;
+        let header = std::fs::read_to_string(self.cuda.join("include/cuda.h")).unwrap_or_default();
+        let version =
+            header.lines().find_map(|line| line.strip_prefix("#define CUDA_VERSION ")?.trim().parse::<u32>().ok());
+        let version = version.unwrap_or(NEWEST_KNOWN).min(NEWEST_KNOWN);
+        format!("{}.{}", version / 1000, version % 1000 / 10)
+    }
+}
+
 fn is_toolkit(folder: &Path) -> bool {
     folder.join("include/cuda.h").exists()
 }

@@ -126,6 +126,18 @@ fn a_thread_reads_what_it_wrote() {
 }
 
 #[test]
+fn a_thread_reads_pairs_that_it_wrote() {
+    let (device, mut rng) = (Device::compile("grid.cu"), random());
+    let at = ints(&mut rng, 1024, -1000..1000);
+    let (mut p, mut seen) = (vec![0i32; 2048], vec![0i32; 1024]);
+    let q = p.as_ptr();
+    device.launch("own_pairs", 1u32, 1024u32, Params::new().out(&mut p).value(q).slice(&at).out(&mut seen)).unwrap();
+    for i in 0..1024 {
+        assert_eq!([p[2 * i], p[2 * i + 1], seen[i]], [3 * at[i], 3 * at[i] + 1, 3 * at[i] + 1], "{i}");
+    }
+}
+
+#[test]
 fn function_pointers_recursion_and_virtual_functions() {
     let (device, mut rng) = (Device::compile("grid.cu"), random());
     let n = 200;

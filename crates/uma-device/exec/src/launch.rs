@@ -3,8 +3,8 @@
 use crate::block_run;
 use crate::fault::KernelFault;
 use crate::module::Kernel;
+use crate::stack::ThreadStack;
 use crate::thread_run;
-use corosensei::stack::DefaultStack;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use uma_abi::{Services, ThreadContext, ThreadMode};
@@ -18,8 +18,6 @@ const MAX_GRID: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
 const MAX_BLOCK: [u32; 3] = [1024, 1024, 64];
 /// Chunks that each thread of the pool gets on average: enough to even out blocks of unlike cost, few enough to be cheap.
 const CHUNKS_PER_THREAD: u64 = 32;
-/// Stack of a kernel thread; only touched pages cost memory. A GPU gives 1 KiB unless told otherwise; printf needs a few KiB here.
-const STACK_BYTES: usize = 256 * 1024;
 
 /// What a launch asks for.
 pub struct Launch<'a> {
@@ -42,7 +40,8 @@ pub(crate) struct Running<'a> {
     /// One pointer a parameter.
     pub(crate) args: Vec<*const u8>,
     pub(crate) blocks: u64,
-    chunk: u64,
+    /// Blocks that a thread takes at a time once several threads share the work.
+    pub(crate) chunk: u64,
     next: AtomicU64,
     fault: OnceLock<KernelFault>,
 }
@@ -55,7 +54,9 @@ unsafe impl Sync for Running<'_> {}
 pub(crate) struct Scratch {
     /// Shared memory of a block, 128-byte aligned.
     shared: Vec<SharedLine>,
-    pub(crate) stacks: Vec<DefaultStack>,
+    pub(crate) stacks: Vec<ThreadStack>,
+    /// Stacks made so far.
+    made: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -72,14 +73,13 @@ impl Scratch {
     }
 
     /// A stack from the pool, or a new one.
-    pub(crate) fn stack(&mut self, kernel: &Kernel) -> Result<DefaultStack, KernelFault> {
-        match self.stacks.pop() {
-            Some(stack) => Ok(stack),
-            None => DefaultStack::new(STACK_BYTES).map_err(|error| KernelFault::NoStack {
-                kernel: kernel.info().name.clone(),
-                problem: error.to_string(),
-            }),
+    pub(crate) fn stack(&mut self, kernel: &Kernel) -> Result<ThreadStack, KernelFault> {
+        if let Some(stack) = self.stacks.pop() {
+            return Ok(stack);
         }
+        self.made += 1;
+        ThreadStack::new(self.made)
+            .map_err(|error| KernelFault::NoStack { kernel: kernel.info().name.clone(), problem: error.to_string() })
     }
 }
 
@@ -98,19 +98,19 @@ impl<'a> Running<'a> {
         })
     }
 
-    /// Runs chunks of blocks until none is left, a block faulted, or `go_on` (asked after each chunk) says no.
+    /// Runs blocks, `size` at a time, until none is left, a block faulted, or `go_on` (asked after each time) says no.
     ///
     /// # Safety
     /// The kernel's parameters are of the right types, and what it does with them is allowed.
-    pub(crate) unsafe fn work(&self, scratch: &mut Scratch, mut go_on: impl FnMut() -> bool) {
+    pub(crate) unsafe fn work(&self, scratch: &mut Scratch, size: u64, mut go_on: impl FnMut() -> bool) {
         let info = self.launch.kernel.info();
         let shared = scratch.shared((info.static_shared + self.launch.dynamic_shared) as usize);
         while self.fault.get().is_none() {
-            let first = self.next.fetch_add(self.chunk, Relaxed);
+            let first = self.next.fetch_add(size, Relaxed);
             if first >= self.blocks {
                 return;
             }
-            let chunk = Chunk { running: self, first, end: (first + self.chunk).min(self.blocks), shared };
+            let chunk = Chunk { running: self, first, end: (first + size).min(self.blocks), shared };
             // SAFETY: the caller vouches for the kernel.
             let result = unsafe {
                 match info.mode {

@@ -29,6 +29,7 @@ mod module;
 mod pool;
 mod printf;
 mod services;
+mod stack;
 mod thread_run;
 mod warp;
 

@@ -89,13 +89,14 @@ impl Pool {
         let mut scratch = lock(&self.caller);
         let running = Running::new(launch, self.services.as_services(), self.workers.len() + 1)?;
         let started = Instant::now();
-        let alone = !self.workers.is_empty();
+        // Without workers there is nobody to ask.
+        let (size, has_help) = if self.workers.is_empty() { (running.chunk, false) } else { (1, true) };
         // SAFETY: the caller vouches for the kernel.
-        unsafe { running.work(&mut scratch, || !alone || started.elapsed() < ALONE) };
+        unsafe { running.work(&mut scratch, size, || !has_help || started.elapsed() < ALONE) };
         if running.work_left() {
             self.ask(Job((&raw const running).cast()));
             // SAFETY: as above.
-            unsafe { running.work(&mut scratch, || true) };
+            unsafe { running.work(&mut scratch, running.chunk, || true) };
             self.shared.finish();
         }
         running.result()
@@ -132,7 +133,7 @@ impl Shared {
             };
             if let Some(Job(running)) = job {
                 // SAFETY: the launch waits until no worker is inside before it ends.
-                unsafe { (*running).work(&mut scratch, || true) };
+                unsafe { (*running).work(&mut scratch, (*running).chunk, || true) };
                 self.inside.fetch_sub(1, AcqRel);
             }
         }

@@ -7,9 +7,9 @@
 use crate::fault::{KernelFault, Place};
 use crate::launch::{Chunk, Scratch};
 use crate::services::{Lane, Request, WarpRequest};
+use crate::stack::ThreadStack;
 use crate::warp::{self, LaneState};
-use corosensei::stack::DefaultStack;
-use corosensei::{Coroutine, CoroutineResult};
+use corosensei::Coroutine;
 use uma_abi::{ThreadContext, WARP_SIZE};
 
 /// One thread of the block.
@@ -17,7 +17,7 @@ struct Thread {
     context: ThreadContext,
     lane: Lane,
     /// `None`: the thread has exited.
-    coroutine: Option<Coroutine<(), (), (), DefaultStack>>,
+    coroutine: Option<Coroutine<(), (), (), ThreadStack>>,
 }
 
 /// # Safety
@@ -129,21 +129,21 @@ fn run_block(threads: &mut [Thread], scratch: &mut Scratch) -> Result<(), Fault>
 /// Runs the threads of a warp until each has exited or waits for another warp.
 fn run_warp(warp: &mut [Thread], first: usize, scratch: &mut Scratch) -> Result<(), Fault> {
     loop {
+        let mut waits_for_warp = false;
         for (lane, thread) in warp.iter_mut().enumerate() {
             let Some(coroutine) = &mut thread.coroutine else { continue };
-            if thread.lane.request != Request::None {
+            if thread.lane.request == Request::None && coroutine.resume(()).as_return().is_some() {
+                scratch.stacks.extend(thread.coroutine.take().map(Coroutine::into_stack));
                 continue;
             }
-            match coroutine.resume(()) {
-                CoroutineResult::Yield(()) => {
-                    if let Request::Trap { message } = &mut thread.lane.request {
-                        return Err(Fault::Trap { thread: first + lane, message: message.take() });
-                    }
-                }
-                CoroutineResult::Return(()) => {
-                    scratch.stacks.extend(thread.coroutine.take().map(Coroutine::into_stack));
-                }
+            match &mut thread.lane.request {
+                Request::Trap { message } => return Err(Fault::Trap { thread: first + lane, message: message.take() }),
+                Request::Warp(_) => waits_for_warp = true,
+                Request::Barrier { .. } | Request::None => {}
             }
+        }
+        if !waits_for_warp {
+            return Ok(());
         }
         let mut lanes = [LaneState::Exited; WARP_SIZE as usize];
         for (state, thread) in lanes.iter_mut().zip(&*warp) {

@@ -17,6 +17,9 @@ pub const RING_WORDS: usize = 1 << 17;
 /// Bytes of kernels' `printf` output that can wait for the program.
 pub const TEXT_BYTES: usize = 1 << 20;
 
+/// Bytes of a kernel's name that a report of a fault has room for.
+pub const KERNEL_NAME_BYTES: usize = 256;
+
 /// How long a waiter spins before it sleeps. On a 2-core virtual machine a futex round trip costs 43 µs, a spinning one 0.4 µs; longer
 /// spinning would take a core from the kernels.
 pub const SPIN: Duration = Duration::from_micros(20);
@@ -42,8 +45,8 @@ pub struct Control {
     pub fault: AtomicU32,
     /// Address that a kernel could not touch.
     pub fault_address: AtomicU64,
-    /// 1 while a kernel runs: tells a fault of a kernel from one of the device process itself.
-    pub in_kernel: AtomicU32,
+    /// Name of the kernel that ran at the fault, ended by 0; empty: none ran.
+    pub fault_kernel: [AtomicU8; KERNEL_NAME_BYTES],
     /// Words taken from the ring.
     pub ring_head: Line<AtomicU64>,
     /// Words put into the ring.

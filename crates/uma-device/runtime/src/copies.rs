@@ -81,6 +81,6 @@ mod tests {
         }
         // SAFETY: as above.
         unsafe { fill(to, 9, shape) };
-        assert_eq!(target.iter().filter(|byte| **byte == 9).count(), 7 * 3 * 2 + usize::from(source[9] == 9) * 0);
+        assert_eq!(target.iter().filter(|byte| **byte == 9).count(), 7 * 3 * 2);
     }
 }

@@ -28,15 +28,16 @@ impl Coverage {
             self.nonblocking.remove(&slot);
         }
         let mut clock = self.streams.remove(&slot).unwrap_or_default();
+        clock.retain(|other, done| self.matters(*other, *done));
         if let Some(after) = after {
-            join(&mut clock, after);
+            self.join(&mut clock, after);
         }
         if slot == LEGACY_STREAM {
             for (_, other) in self.streams.iter().filter(|(other, _)| !self.nonblocking.contains(other)) {
-                join(&mut clock, other);
+                self.join(&mut clock, other);
             }
         } else if !nonblocking && let Some(legacy) = self.streams.get(&LEGACY_STREAM) {
-            join(&mut clock, legacy);
+            self.join(&mut clock, legacy);
         }
         clock.insert(slot, sequence);
         self.streams.insert(slot, clock);
@@ -54,7 +55,7 @@ impl Coverage {
     pub fn snapshot_all(&self) -> Clock {
         let mut all = Clock::new();
         for clock in self.streams.values() {
-            join(&mut all, clock);
+            self.join(&mut all, clock);
         }
         all
     }
@@ -62,11 +63,18 @@ impl Coverage {
     /// The program waited for all of `clock`.
     pub fn waited(&mut self, clock: &Clock) {
         self.outstanding.retain(|slot, last| clock.get(slot).is_none_or(|done| done < last));
-        if self.outstanding.is_empty() {
-            // Nothing older can matter: keep the clocks short.
-            for (slot, own) in &mut self.streams {
-                own.retain(|other, _| other == slot);
-            }
+    }
+
+    /// Whether it can ever matter that `slot` is done up to `sequence`. If the program has waited for the slot's work, or more was queued, it
+    /// can't; leaving such entries out keeps clocks short.
+    fn matters(&self, slot: u32, sequence: u64) -> bool {
+        self.outstanding.get(&slot).is_some_and(|last| sequence >= *last)
+    }
+
+    fn join(&self, clock: &mut Clock, other: &Clock) {
+        for (slot, sequence) in other.iter().filter(|(slot, sequence)| self.matters(**slot, **sequence)) {
+            let own = clock.entry(*slot).or_default();
+            *own = (*own).max(*sequence);
         }
     }
 
@@ -78,13 +86,6 @@ impl Coverage {
     /// Whether the program has waited for all work of `slot`.
     pub fn is_stream_idle(&self, slot: u32) -> bool {
         !self.outstanding.contains_key(&slot)
-    }
-}
-
-fn join(clock: &mut Clock, other: &Clock) {
-    for (slot, sequence) in other {
-        let own = clock.entry(*slot).or_default();
-        *own = (*own).max(*sequence);
     }
 }
 
@@ -149,5 +150,71 @@ mod tests {
         c.enqueue(1, true, 2, None, true);
         c.waited(&c.snapshot_all());
         assert!(c.is_idle());
+    }
+
+    /// Random programs against a judge that keeps every command and all that comes before it.
+    #[test]
+    fn agrees_with_a_judge_that_forgets_nothing() {
+        let mut state = 1u64;
+        let mut random = |bound: u64| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) % bound
+        };
+        for _ in 0..300 {
+            let mut coverage = Coverage::default();
+            // Of each command: its stream, whether it works, all commands that come before it (itself included).
+            let mut commands: Vec<(u32, bool, BTreeSet<usize>)> = Vec::new();
+            let mut waited = BTreeSet::new();
+            let mut events: Vec<(Clock, BTreeSet<usize>)> = Vec::new();
+            let nonblocking = |slot: u32| slot == 3 || slot == 4;
+            for _ in 0..40 {
+                let slot = random(5) as u32;
+                let last = |commands: &[(u32, bool, BTreeSet<usize>)], slot| {
+                    commands.iter().rev().find(|c| c.0 == slot).map(|c| c.2.clone()).unwrap_or_default()
+                };
+                match random(6) {
+                    0..=2 => {
+                        let event = (random(3) == 0 && !events.is_empty())
+                            .then(|| events[random(events.len() as u64) as usize].clone());
+                        let works = random(4) > 0;
+                        let mut before = last(&commands, slot);
+                        for (other, _, others) in &commands {
+                            let legacy = slot == LEGACY_STREAM && !nonblocking(*other);
+                            if legacy || (*other == LEGACY_STREAM && !nonblocking(slot)) {
+                                before.extend(others);
+                            }
+                        }
+                        before.extend(event.iter().flat_map(|event| &event.1));
+                        before.insert(commands.len());
+                        let sequence = commands.len() as u64 + 1;
+                        coverage.enqueue(
+                            slot,
+                            nonblocking(slot),
+                            sequence,
+                            event.as_ref().map(|event| &event.0),
+                            works,
+                        );
+                        commands.push((slot, works, before));
+                    }
+                    3 => events.push((coverage.snapshot(slot), last(&commands, slot))),
+                    4 if !events.is_empty() => {
+                        let (clock, before) = events[random(events.len() as u64) as usize].clone();
+                        coverage.waited(&clock);
+                        waited.extend(before);
+                    }
+                    _ => {
+                        let clock = coverage.snapshot(slot);
+                        coverage.waited(&clock);
+                        waited.extend(last(&commands, slot));
+                    }
+                }
+                let open = |index: &usize| commands[*index].1 && !waited.contains(index);
+                assert_eq!(coverage.is_idle(), !(0..commands.len()).any(|index| open(&index)));
+                for slot in 0..5 {
+                    let idle = !(0..commands.len()).any(|index| commands[index].0 == slot && open(&index));
+                    assert_eq!(coverage.is_stream_idle(slot), idle);
+                }
+            }
+        }
     }
 }

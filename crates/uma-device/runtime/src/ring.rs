@@ -1,6 +1,6 @@
 //! One-way queue of commands in shared memory: one writer (the program, which holds a lock), one reader (the device process).
 //!
-//! A record is a length word and that many words. It never wraps: a length of [`SKIP`] says that the rest of the ring is unused.
+//! A record is a length word and that many words. It never wraps: a length of all ones says that the rest of the ring is unused.
 
 use crate::control::{Control, RING_WORDS, futex_wake, this_core};
 use std::sync::atomic::{Ordering, fence};

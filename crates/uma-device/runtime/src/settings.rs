@@ -27,7 +27,8 @@ pub enum Schedule {
 pub enum Link {
     /// One DRAM.
     Uma,
-    /// A slow link: copies are throttled and managed memory migrates.
+    /// A slow link: copies are throttled, and before each launch that follows a time in which the host could touch managed memory, all of
+    /// it moves to the device at the speed of the link (as before Pascal; what the host really touched is not looked at).
     Discrete,
 }
 

@@ -5,7 +5,7 @@
 //!   for what was queued before it in the legacy stream. A non-blocking stream and the legacy stream ignore each other.
 //! - A command may wait for one more command (an event's).
 //!
-//! What runs next among the commands that may run is the [`Policy`]'s choice.
+//! What runs next among the commands that may run is the choice of the [`Schedule`].
 
 use crate::layout::LEGACY_STREAM;
 use crate::settings::Schedule;
@@ -107,7 +107,7 @@ impl<T> Scheduler<T> {
     }
 
     /// The next command to run, by policy; it counts as running until [`complete`](Scheduler::complete).
-    pub fn next(&mut self) -> Option<(u32, u64, T)> {
+    pub fn take_next(&mut self) -> Option<(u32, u64, T)> {
         let slot = self.choose()?;
         let node = self.queues.get_mut(&slot)?.front_mut()?;
         let item = node.item.take()?;

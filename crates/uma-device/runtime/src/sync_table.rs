@@ -6,6 +6,10 @@
 //! One freedom is used: after a synchronous copy from pageable memory the last step to device memory *may* still be running (ASB, Memcpy,
 //! Synchronous, 1). In the eager schedule the bytes are put in place at once, which is as fast as one copy can be; in the lazy and random
 //! schedules they are staged, so that work which doesn't wait for the copy sees old bytes.
+//!
+//! The rules speak of host and device memory. For managed memory this device adds what programs rely on: a synchronous copy from pageable memory
+//! into memory that the host can read, and a synchronous copy of managed memory with `cudaMemcpyDefault`, are complete at return
+//! ([`completes_for_host`]); the memset rule says the same of memsets.
 
 /// What kind of memory an address is, as the rules tell them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +118,16 @@ pub const COPIES: [CopyRule; 18] = {
 /// The row of a copy. Every case has one (a test counts them).
 pub fn copy_rule(asynchronous: bool, from: Side, to: Side) -> Option<&'static CopyRule> {
     COPIES.iter().find(|rule| rule.asynchronous == asynchronous && rule.from == from && rule.to == to)
+}
+
+/// Whether a synchronous copy is complete at return although its row says less, because the host sees its target, or the
+/// call names no direction for managed memory.
+pub fn completes_for_host(kind: CopyKind, method: Method, from: Memory, to: Memory) -> bool {
+    match method {
+        Method::WaitThenStage => to != Memory::Device,
+        Method::Device => kind == CopyKind::Default && (from == Memory::Managed || to == Memory::Managed),
+        Method::Stage | Method::HostTurn => false,
+    }
 }
 
 /// When a memset returns. `cudaMemset…`: ASB, Memset: asynchronous but for pinned and managed targets; `cudaMemset…Async`: always asynchronous.

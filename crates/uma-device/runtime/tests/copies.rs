@@ -6,8 +6,16 @@ use support::Bench;
 #[test]
 fn copies() {
     let bench = Bench::new("copies");
-    let cases =
-        ["every_pair", "two_dimensions", "three_dimensions", "symbols", "memsets", "pageable_async", "bad_arguments"];
+    let cases = [
+        "every_pair",
+        "two_dimensions",
+        "three_dimensions",
+        "symbols",
+        "memsets",
+        "pageable_async",
+        "bad_arguments",
+        "managed_sync",
+    ];
     for case in cases {
         for schedule in ["SCHEDULE=eager", "SCHEDULE=lazy", "SCHEDULE=random:1", "SCHEDULE=random:2"] {
             bench.run("copies", case, &[schedule]);

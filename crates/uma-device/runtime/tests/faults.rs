@@ -30,6 +30,7 @@ fn faults() {
     the_address_of_a_fault_is_named(&bench);
     the_device_process_ends_with_a_killed_program(&bench);
     an_idle_program_uses_no_cpu(&bench);
+    a_killed_device_process_is_an_error(&bench);
 }
 
 fn managed_memory_during_a_kernel(bench: &Bench, schedule: &str) {
@@ -49,7 +50,11 @@ fn a_device_pointer_on_the_host_is_a_fault(bench: &Bench) {
 fn the_address_of_a_fault_is_named(bench: &Bench) {
     let output = bench.output("faults", &["null_in_kernel"], &[]);
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(errors.matches("a kernel touched 0x0, which is not memory of the device").count(), 1, "{errors}");
+    assert_eq!(
+        errors.matches("kernel _Z3setPii touched 0x0, which is not memory of the device").count(),
+        1,
+        "{errors}"
+    );
     let output = bench.output("faults", &["failed_assert"], &[]);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(errors.contains("x == 1") && errors.contains("faults.cu"), "{errors}");
@@ -109,4 +114,13 @@ fn an_idle_program_uses_no_cpu(bench: &Bench) {
     // SAFETY: as above.
     assert_eq!(unsafe { libc::kill(program, libc::SIGKILL) }, 0);
     child.wait().expect("it ends");
+}
+
+fn a_killed_device_process_is_an_error(bench: &Bench) {
+    let (mut child, _) = start(bench, "device_killed");
+    let devices = device_processes(bench);
+    assert_eq!(devices.len(), 1);
+    // SAFETY: kill has no memory effects; the process was started by our own child.
+    assert_eq!(unsafe { libc::kill(devices[0] as i32, libc::SIGKILL) }, 0);
+    assert!(child.wait().expect("it ends").success());
 }

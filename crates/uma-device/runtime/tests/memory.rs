@@ -26,6 +26,7 @@ fn memory() {
     bench.run("memory", "poison", &["POISON=1"]);
     modes_show_in_the_attributes(&bench);
     text_of_kernels_is_in_order(&bench);
+    a_slow_link_is_slow(&bench);
     a_bad_mode_is_named(&bench);
     a_refused_call_names_itself_once(&bench);
     a_missing_device_process_is_named(&bench);
@@ -43,6 +44,11 @@ fn text_of_kernels_is_in_order(bench: &Bench) {
         let text = bench.run("memory", "text", &[schedule]);
         assert_eq!(text, "a\nb\nkernel 1\nc\nkernel 2\nkernel 2\nd\n");
     }
+}
+
+fn a_slow_link_is_slow(bench: &Bench) {
+    assert_eq!(bench.run("memory", "link", &["LINK=discrete"]), "copy slow, launch slow\n");
+    assert_eq!(bench.run("memory", "link", &["LINK=uma"]), "copy quick, launch quick\n");
 }
 
 fn a_bad_mode_is_named(bench: &Bench) {

@@ -10,17 +10,17 @@ use std::sync::{Arc, Mutex, OnceLock};
 use uma_exec::{Kernel, KernelFault, Launch, Module, Pool};
 
 /// The compiler under test.
-pub fn uma_clang() -> Command {
+pub(crate) fn uma_clang() -> Command {
     Command::new(env!("CARGO_BIN_EXE_uma-clang"))
 }
 
 /// A file of tests/kernels.
-pub fn kernel_file(name: &str) -> PathBuf {
+pub(crate) fn kernel_file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels").join(name)
 }
 
 /// Compiles source text (as `kernel.cu` in a folder of its own) with the given options.
-pub fn compile_text(source: &str, options: &[&str]) -> (tempfile::TempDir, Output) {
+pub(crate) fn compile_text(source: &str, options: &[&str]) -> (tempfile::TempDir, Output) {
     let folder = tempfile::tempdir().expect("temporary folder");
     std::fs::write(folder.path().join("kernel.cu"), source).expect("written source");
     let output = uma_clang()
@@ -56,8 +56,8 @@ fn image_of(name: &str, options: &[&str]) -> Arc<Vec<u8>> {
 }
 
 /// A loaded module with its device globals, and a pool to run it.
-pub struct Device {
-    pub module: Module,
+pub(crate) struct Device {
+    pub(crate) module: Module,
     pool: Pool,
     printed: Arc<Mutex<Vec<u8>>>,
     globals: Vec<(String, Vec<u128>)>,
@@ -65,15 +65,15 @@ pub struct Device {
 
 impl Device {
     /// Compiles a file of tests/kernels at `-O2`.
-    pub fn compile(name: &str) -> Device {
+    pub(crate) fn compile(name: &str) -> Device {
         Device::compile_with(name, &["-O2"])
     }
 
-    pub fn compile_with(name: &str, options: &[&str]) -> Device {
+    pub(crate) fn compile_with(name: &str, options: &[&str]) -> Device {
         Device::load(&image_of(name, options))
     }
 
-    pub fn load(image: &[u8]) -> Device {
+    pub(crate) fn load(image: &[u8]) -> Device {
         // SAFETY: the compiler made the image.
         let module = unsafe { Module::load(image) }.expect("loadable image");
         let printed = Arc::new(Mutex::new(Vec::new()));
@@ -91,7 +91,7 @@ impl Device {
     }
 
     /// The kernel of this name, or whose mangled name holds it.
-    pub fn kernel(&self, name: &str) -> Kernel {
+    pub(crate) fn kernel(&self, name: &str) -> Kernel {
         if let Some(kernel) = self.module.kernel(name) {
             return kernel;
         }
@@ -101,11 +101,17 @@ impl Device {
         self.module.kernel(&kernel.name).expect("a kernel of the metadata")
     }
 
-    pub fn launch(&self, name: &str, grid: impl Dim, block: impl Dim, params: Params) -> Result<(), KernelFault> {
+    pub(crate) fn launch(
+        &self,
+        name: &str,
+        grid: impl Dim,
+        block: impl Dim,
+        params: Params,
+    ) -> Result<(), KernelFault> {
         self.launch_with(name, grid, block, 0, params)
     }
 
-    pub fn launch_with(
+    pub(crate) fn launch_with(
         &self,
         name: &str,
         grid: impl Dim,
@@ -121,12 +127,12 @@ impl Device {
     }
 
     /// What kernels have printed so far.
-    pub fn printed(&self) -> String {
+    pub(crate) fn printed(&self) -> String {
         String::from_utf8(self.printed.lock().unwrap().clone()).expect("text")
     }
 
     /// The memory of a device global whose mangled name holds `name`.
-    pub fn global(&mut self, name: &str) -> &mut [u8] {
+    pub(crate) fn global(&mut self, name: &str) -> &mut [u8] {
         let (_, memory) = self.globals.iter_mut().find(|(n, _)| n.contains(name)).expect("a global");
         // SAFETY: plain numbers are bytes too.
         unsafe { std::slice::from_raw_parts_mut(memory.as_mut_ptr().cast(), memory.len() * 16) }
@@ -134,7 +140,7 @@ impl Device {
 }
 
 /// One to three dimensions.
-pub trait Dim {
+pub(crate) trait Dim {
     fn dim(self) -> [u32; 3];
 }
 
@@ -152,15 +158,15 @@ impl Dim for [u32; 3] {
 
 /// Packed kernel parameters.
 #[derive(Default)]
-pub struct Params(Vec<u8>);
+pub(crate) struct Params(Vec<u8>);
 
 impl Params {
-    pub fn new() -> Params {
+    pub(crate) fn new() -> Params {
         Params::default()
     }
 
     /// Appends a value at its alignment.
-    pub fn value<T: Copy>(mut self, value: T) -> Params {
+    pub(crate) fn value<T: Copy>(mut self, value: T) -> Params {
         self.0.resize(self.0.len().next_multiple_of(align_of::<T>()), 0);
         // SAFETY: the tests pass numbers, pointers and structures without padding.
         let bytes = unsafe { std::slice::from_raw_parts((&raw const value).cast::<u8>(), size_of::<T>()) };
@@ -169,27 +175,27 @@ impl Params {
     }
 
     /// Appends the address of a slice.
-    pub fn slice<T>(self, slice: &[T]) -> Params {
+    pub(crate) fn slice<T>(self, slice: &[T]) -> Params {
         self.value(slice.as_ptr())
     }
 
     /// Appends the address of a slice that the kernel writes.
-    pub fn out<T>(self, slice: &mut [T]) -> Params {
+    pub(crate) fn out<T>(self, slice: &mut [T]) -> Params {
         self.value(slice.as_mut_ptr())
     }
 }
 
 /// A source of fresh inputs; the seed is shown when the test fails.
-pub fn random() -> fastrand::Rng {
+pub(crate) fn random() -> fastrand::Rng {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
     fastrand::Rng::with_seed(seed)
 }
 
-pub fn floats(rng: &mut fastrand::Rng, count: usize, low: f32, high: f32) -> Vec<f32> {
+pub(crate) fn floats(rng: &mut fastrand::Rng, count: usize, low: f32, high: f32) -> Vec<f32> {
     (0..count).map(|_| low + rng.f32() * (high - low)).collect()
 }
 
-pub fn ints(rng: &mut fastrand::Rng, count: usize, range: std::ops::Range<i32>) -> Vec<i32> {
+pub(crate) fn ints(rng: &mut fastrand::Rng, count: usize, range: std::ops::Range<i32>) -> Vec<i32> {
     (0..count).map(|_| rng.i32(range.clone())).collect()
 }

@@ -65,6 +65,14 @@ extern "C" __global__ void own_writes(int *p, const int *q, const int *at, int n
     p[2 * i + 1] = seen + 1;
     p[2 * i] = q[2 * i + 1] * 2;
 }
+// The same without a guard, where LLVM would group the accesses two by two and move them past each other if it were let.
+extern "C" __global__ void own_pairs(int *p, const int *q, const int *at, int *seen) {
+    unsigned i = threadIdx.x;
+    p[2 * i] = at[i] * 3;
+    int first = q[2 * i];
+    p[2 * i + 1] = first + 1;
+    seen[i] = q[2 * i + 1];
+}
 
 __device__ int twice(int x) { return 2 * x; }
 __device__ int square(int x) { return x * x; }

@@ -38,10 +38,11 @@ pub struct LaunchConfig {
 }
 
 /// `cudaLaunchAttribute`
-#[repr(C, align(8))]
+#[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct LaunchAttribute {
     id: c_uint,
+    unused: c_uint,
     value: [u32; 16],
 }
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let Some(options) = StartOptions::from_arguments(std::env::args().skip(1)) else {
-        eprintln!("uma-deviced is started by the CPU device's libcudart, not by hand");
+        eprintln!("uma-deviced is started by the CPU device's libcudart of the same build, not by hand");
         return ExitCode::FAILURE;
     };
     match run(options) {

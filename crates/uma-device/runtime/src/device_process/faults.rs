@@ -1,8 +1,11 @@
 //! A kernel that does what a GPU would not allow ends the device process; the last thing that the process does is to say why.
 
-use crate::control::{Control, futex_wake};
+use crate::control::{Control, KERNEL_NAME_BYTES, futex_wake};
 use crate::error::CudaError;
 use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// Name of the running kernel, which is part of its module and so stays; null: none runs.
+static KERNEL: AtomicPtr<String> = AtomicPtr::new(std::ptr::null_mut());
 
 static CONTROL: AtomicPtr<Control> = AtomicPtr::new(std::ptr::null_mut());
 
@@ -23,9 +26,21 @@ pub(super) fn report_in(control: &'static Control) -> std::io::Result<()> {
     Ok(())
 }
 
+/// Says which kernel runs from now on. `name` must stay where it is until the next call.
+pub(super) fn set_kernel(name: Option<&String>) {
+    KERNEL.store(name.map_or(std::ptr::null_mut(), |name| std::ptr::from_ref(name).cast_mut()), Ordering::Release);
+}
+
 /// Notes why the process ends, tells the program, ends.
 pub(super) fn end(control: &Control, error: CudaError, address: u64) -> ! {
     control.fault_address.store(address, Ordering::Relaxed);
+    // SAFETY: the name of a running kernel stays where it is while it runs, see `set_kernel`.
+    if let Some(name) = unsafe { KERNEL.load(Ordering::Acquire).as_ref() } {
+        // The last byte stays 0.
+        for (slot, byte) in control.fault_kernel[..KERNEL_NAME_BYTES - 1].iter().zip(name.bytes()) {
+            slot.store(byte, Ordering::Relaxed);
+        }
+    }
     // The first of several threads is the one that is reported.
     let _ = control.fault.compare_exchange(0, error.0 as u32, Ordering::AcqRel, Ordering::Relaxed);
     control.progress.fetch_add(1, Ordering::SeqCst);

@@ -78,6 +78,8 @@ impl Kernels {
         // SAFETY: `parameters` holds at least as many words as the launch, which are plain bytes.
         let params =
             unsafe { std::slice::from_raw_parts(self.parameters.as_ptr().cast::<u8>(), launch.parameters.len() * 8) };
+        let name = kernel.clone();
+        super::faults::set_kernel(Some(&name.info().name));
         let request = uma_exec::Launch {
             kernel,
             params,
@@ -86,7 +88,9 @@ impl Kernels {
             dynamic_shared: launch.dynamic_shared,
         };
         // SAFETY: the caller vouches for the parameters; the globals were placed when the module was loaded.
-        unsafe { pool.launch(&request) }.map_err(|fault| {
+        let result = unsafe { pool.launch(&request) };
+        super::faults::set_kernel(None);
+        result.map_err(|fault| {
             eprintln!("uma-device: {fault}");
             match fault {
                 KernelFault::Assert { .. } => CudaError::ErrorAssert,

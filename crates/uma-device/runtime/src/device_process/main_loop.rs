@@ -58,7 +58,7 @@ fn leave_the_programs_family() -> io::Result<()> {
         // SAFETY: _exit has no preconditions.
         _ => unsafe { libc::_exit(0) },
     }
-    // SAFETY: setsid, prctl and chdir have no memory preconditions; a failure leaves things as they are, which works too.
+    // SAFETY: setsid and chdir have no memory preconditions; a failure leaves things as they are, which works too.
     unsafe {
         libc::setsid();
         libc::chdir(c"/".as_ptr());
@@ -81,7 +81,7 @@ impl Device {
         let mut words = Vec::new();
         loop {
             // What may run after a record runs before the next record is looked at, so that the schedule depends on the records alone.
-            while let Some((slot, sequence, command)) = self.scheduler.next() {
+            while let Some((slot, sequence, command)) = self.scheduler.take_next() {
                 self.execute(slot, sequence, command);
                 if self.options.schedule == Schedule::Eager && ring::has_record(self.control) {
                     break;
@@ -172,10 +172,8 @@ impl Device {
                 if discrete && launch.migrate > 0 {
                     copies::throttle(start, launch.migrate as usize);
                 }
-                self.control.in_kernel.store(1, Ordering::Relaxed);
                 // SAFETY: the library packed the parameters by the kernel's own metadata.
                 let result = unsafe { self.kernels.launch(&launch) };
-                self.control.in_kernel.store(0, Ordering::Relaxed);
                 self.pass_text_on();
                 if let Err(error) = result {
                     faults::end(self.control, error, 0);

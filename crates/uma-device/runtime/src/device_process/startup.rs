@@ -1,11 +1,17 @@
 //! What the program tells the device process when it starts it.
 
+use crate::control::Control;
 use crate::settings::{Link, Schedule};
 use std::ffi::CString;
 use std::os::fd::RawFd;
 
 /// Descriptors of the device process: control block, socket, then a file for each region.
 pub const FIRST_FD: RawFd = 3;
+
+/// What library and device process must agree on: a library from another build lays the shared block out otherwise.
+fn build() -> String {
+    format!("{}-{}", env!("CARGO_PKG_VERSION"), size_of::<Control>())
+}
 
 /// The arguments of the device process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +37,7 @@ impl StartOptions {
             Link::Discrete => "discrete",
         };
         // None of these texts holds a NUL, so none is left out.
-        [self.host_pid.to_string(), schedule, link.to_owned()]
+        [build(), self.host_pid.to_string(), schedule, link.to_owned()]
             .into_iter()
             .filter_map(|s| CString::new(s).ok())
             .collect()
@@ -39,7 +45,8 @@ impl StartOptions {
 
     /// From command-line arguments; `None` when they are not ours.
     pub fn from_arguments(mut arguments: impl Iterator<Item = String>) -> Option<StartOptions> {
-        let host_pid = arguments.next()?.parse().ok()?;
+        let same_build = arguments.next()? == build();
+        let host_pid = arguments.next()?.parse().ok().filter(|_| same_build)?;
         let schedule = match arguments.next()?.as_str() {
             "eager" => Schedule::Eager,
             "lazy" => Schedule::Lazy,
@@ -65,6 +72,7 @@ mod tests {
             let arguments = options.to_arguments().into_iter().map(|s| s.into_string().unwrap());
             assert_eq!(StartOptions::from_arguments(arguments), Some(options));
         }
-        assert_eq!(StartOptions::from_arguments(["x".to_owned()].into_iter()), None);
+        let other_build = ["0.0.0-1", "77", "eager", "uma"].map(str::to_owned);
+        assert_eq!(StartOptions::from_arguments(other_build.into_iter()), None);
     }
 }

@@ -1,5 +1,6 @@
 //! Loads modules when they are first used, and checks and queues launches.
 
+use super::arena::{Allocation, Origin};
 use super::engine::Engine;
 use super::registry::{KernelEntry, Registry, registry};
 use super::state::State;
@@ -8,8 +9,6 @@ use crate::error::{CudaError, Result};
 use crate::settings::Link;
 use crate::sync_table::Memory;
 use std::sync::Arc;
-
-use super::arena::{Allocation, Origin};
 
 /// Largest grid, as on every GPU of the last ten years.
 pub const MAX_GRID: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
@@ -75,7 +74,11 @@ pub fn load_module(registry: &mut Registry, engine: &Engine, number: u32) -> Res
         let idle = state.coverage.is_idle();
         let allocation = state.arena.allocate(global.size as usize, memory, Origin::Global, idle)?;
         globals.push(allocation);
-        if allocation.base as u64 % global.align.max(1) == 0 { Ok(()) } else { Err(CudaError::ErrorInvalidKernelImage) }
+        if (allocation.base as u64).is_multiple_of(global.align.max(1)) {
+            Ok(())
+        } else {
+            Err(CudaError::ErrorInvalidKernelImage)
+        }
     });
     let addresses: Vec<usize> = globals.iter().map(|allocation| allocation.base).collect();
     let loaded = loaded.and_then(|()| send_image(&mut state, engine, number, module.image(), &addresses));

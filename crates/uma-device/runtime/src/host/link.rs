@@ -172,9 +172,16 @@ fn spawn(program: &Path, arguments: &[CString], given: &[OwnedFd]) -> io::Result
     let mut actions: libc::posix_spawn_file_actions_t = unsafe { std::mem::zeroed() };
     // SAFETY: as above.
     let mut attributes: libc::posix_spawnattr_t = unsafe { std::mem::zeroed() };
+    // A library that is preloaded into the program has no business in the device process.
+    let variables = std::env::vars_os().filter(|(name, _)| name != "LD_PRELOAD");
+    let variables: Vec<CString> = variables
+        .filter_map(|(name, value)| CString::new([name.as_bytes(), b"=", value.as_bytes()].concat()).ok())
+        .collect();
+    let mut envp: Vec<*mut libc::c_char> = variables.iter().map(|variable| variable.as_ptr().cast_mut()).collect();
+    envp.push(std::ptr::null_mut());
     let mut pid = 0;
-    // SAFETY: `actions` and `attributes` are initialised before use and destroyed after it; all strings and arrays live for the calls and
-    // end with null; `environ` is the program's environment.
+    // SAFETY: `actions` and `attributes` are initialised before use and destroyed after it; all strings and arrays live for the calls,
+    // and the arrays end with null.
     let code = unsafe {
         libc::posix_spawn_file_actions_init(&mut actions);
         libc::posix_spawnattr_init(&mut attributes);
@@ -192,8 +199,7 @@ fn spawn(program: &Path, arguments: &[CString], given: &[OwnedFd]) -> io::Result
         libc::posix_spawnattr_setsigdefault(&mut attributes, &all);
         let flags = libc::POSIX_SPAWN_SETSIGMASK | libc::POSIX_SPAWN_SETSIGDEF;
         libc::posix_spawnattr_setflags(&mut attributes, flags as libc::c_short);
-        let code =
-            libc::posix_spawn(&mut pid, path.as_ptr(), &actions, &attributes, argv.as_ptr(), environ.cast_const());
+        let code = libc::posix_spawn(&mut pid, path.as_ptr(), &actions, &attributes, argv.as_ptr(), envp.as_ptr());
         libc::posix_spawnattr_destroy(&mut attributes);
         libc::posix_spawn_file_actions_destroy(&mut actions);
         code
@@ -208,8 +214,4 @@ fn spawn(program: &Path, arguments: &[CString], given: &[OwnedFd]) -> io::Result
         && io::Error::last_os_error().raw_os_error() == Some(libc::EINTR)
     {}
     Ok(())
-}
-
-unsafe extern "C" {
-    static environ: *mut *mut libc::c_char;
 }

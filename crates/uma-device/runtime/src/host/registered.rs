@@ -187,7 +187,7 @@ mod tests {
         let heap = vec![0u8; 8 * page];
         let start = (heap.as_ptr() as usize).next_multiple_of(page);
         assert_eq!(check_private(&(start..start + 4 * page)), Ok(()));
-        let code = check_private as usize / page * page;
+        let code = check_private as *const () as usize / page * page;
         assert_eq!(check_private(&(code..code + page)), Err(CudaError::ErrorInvalidValue));
         assert_eq!(check_private(&(page..2 * page)), Err(CudaError::ErrorInvalidValue));
         let local = 0u8;

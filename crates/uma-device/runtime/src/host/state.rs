@@ -107,7 +107,10 @@ impl State {
         let error = link.why_it_ended();
         if !std::mem::replace(&mut self.fault_told, true) {
             let address = link.control.fault_address.load(Ordering::Relaxed);
-            let who = if link.control.in_kernel.load(Ordering::Relaxed) == 1 { "a kernel" } else { "a copy" };
+            let name = link.control.fault_kernel.iter().map(|byte| byte.load(Ordering::Relaxed));
+            let name: Vec<u8> = name.take_while(|byte| *byte != 0).collect();
+            let who =
+                if name.is_empty() { "a copy".into() } else { format!("kernel {}", String::from_utf8_lossy(&name)) };
             if error == CudaError::ErrorIllegalAddress {
                 eprintln!("uma-device: {who} touched {address:#x}, which is not memory of the device");
             }

@@ -5,7 +5,7 @@ use super::*;
 /// Runs all that may run now.
 fn drain(scheduler: &mut Scheduler<&'static str>) -> Vec<&'static str> {
     let mut order = Vec::new();
-    while let Some((slot, sequence, item)) = scheduler.next() {
+    while let Some((slot, sequence, item)) = scheduler.take_next() {
         order.push(item);
         assert!(scheduler.complete(slot, sequence));
     }
@@ -14,7 +14,7 @@ fn drain(scheduler: &mut Scheduler<&'static str>) -> Vec<&'static str> {
 
 /// Starts the next command and leaves it running.
 fn start(scheduler: &mut Scheduler<&'static str>) -> (u32, u64) {
-    let (slot, sequence, _) = scheduler.next().unwrap();
+    let (slot, sequence, _) = scheduler.take_next().unwrap();
     (slot, sequence)
 }
 
@@ -112,13 +112,13 @@ fn random_repeats_by_seed_and_differs_between_seeds() {
         let mut order = Vec::new();
         for sequence in 1..40u64 {
             s.push((sequence % 4 + 1) as u32, true, sequence, None, "");
-            while let Some((slot, sequence, _)) = s.next() {
+            while let Some((slot, sequence, _)) = s.take_next() {
                 order.push(sequence);
                 assert!(s.complete(slot, sequence));
             }
         }
         s.force_all();
-        while let Some((slot, sequence, _)) = s.next() {
+        while let Some((slot, sequence, _)) = s.take_next() {
             order.push(sequence);
             assert!(s.complete(slot, sequence));
         }

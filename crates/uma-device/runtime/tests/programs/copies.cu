@@ -221,5 +221,18 @@ static void bad_arguments() {
     IS(cudaErrorInvalidResourceHandle, cudaMemcpyAsync(device.data, local, 10, cudaMemcpyHostToDevice, cudaStream_t(0x77777)));
 }
 
+// Where the host can see the target, or names no direction for managed memory, a synchronous copy is complete at return.
+static void managed_sync() {
+    Buffer managed(MANAGED, 100000), device(DEVICE, 100000), pinned(PINNED, 100000);
+    auto bytes = random_bytes(100000), others = random_bytes(100000);
+    OK(cudaMemcpy(managed.data, bytes.data(), 100000, cudaMemcpyHostToDevice));
+    EXPECT(std::memcmp(managed.data, bytes.data(), 100000) == 0);
+    OK(cudaMemcpy(device.data, others.data(), 100000, cudaMemcpyHostToDevice));
+    OK(cudaMemcpy(managed.data, device.data, 100000, cudaMemcpyDefault));
+    EXPECT(std::memcmp(managed.data, others.data(), 100000) == 0);
+    OK(cudaMemcpy(pinned.data, bytes.data(), 100000, cudaMemcpyHostToDevice));
+    EXPECT(std::memcmp(pinned.data, bytes.data(), 100000) == 0);
+}
+
 MAIN(CASE(every_pair), CASE(two_dimensions), CASE(three_dimensions), CASE(symbols), CASE(memsets), CASE(pageable_async),
-     CASE(bad_arguments))
+     CASE(bad_arguments), CASE(managed_sync))

@@ -201,6 +201,26 @@ static void idle() {
     sleep(60);
 }
 
+// Somebody kills the device process.
+static void device_killed() {
+    int *p;
+    OK(cudaMalloc(&p, sizeof *p));
+    std::printf("ready\n");
+    std::fflush(stdout);
+    cudaError_t error = cudaSuccess;
+    for (int i = 0; i < 1000 && error == cudaSuccess; ++i) {
+        set<<<1, 1>>>(p, i);
+        error = cudaDeviceSynchronize();
+        usleep(5000);
+    }
+    IS(cudaErrorUnknown, error);
+    IS(cudaErrorUnknown, cudaDeviceSynchronize());
+    OK(cudaDeviceReset());
+    OK(cudaMalloc(&p, sizeof *p));
+    set<<<1, 1>>>(p, 3);
+    OK(cudaDeviceSynchronize());
+}
+
 MAIN(CASE(host_pointer_in_kernel), CASE(stack_pointer_in_kernel), CASE(null_in_kernel), CASE(trap), CASE(failed_assert),
      CASE(error_of_queued_work), CASE(device_pointer_on_host), CASE(freed_pointers_on_host), CASE(managed_during_kernel),
-     CASE(managed_after_wrong_wait), CASE(attached), CASE(wait_for_death), CASE(idle))
+     CASE(managed_after_wrong_wait), CASE(attached), CASE(wait_for_death), CASE(idle), CASE(device_killed))

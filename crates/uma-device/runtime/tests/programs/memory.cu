@@ -1,5 +1,7 @@
 // Allocation, registration, attributes of memory and of the device, error codes.
 #include "common.h"
+#include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -211,8 +213,20 @@ static void launches() {
     config.gridDim = dim3(1);
     config.blockDim = dim3(32);
     OK(cudaLaunchKernelExC(&config, reinterpret_cast<const void *>(add_one), arguments));
+    cudaLaunchAttribute attribute[2] = {};
+    attribute[0].id = cudaLaunchAttributePriority;
+    attribute[1].id = cudaLaunchAttributeClusterDimension;
+    attribute[1].val.clusterDim.x = attribute[1].val.clusterDim.y = attribute[1].val.clusterDim.z = 1;
+    config.attrs = attribute;
+    config.numAttrs = 2;
+    OK(cudaLaunchKernelExC(&config, reinterpret_cast<const void *>(add_one), arguments));
+    attribute[1].val.clusterDim.x = 2;
+    IS(cudaErrorNotSupported, cudaLaunchKernelExC(&config, reinterpret_cast<const void *>(add_one), arguments));
+    attribute[1].id = cudaLaunchAttributeCooperative;
+    attribute[1].val.cooperative = 1;
+    IS(cudaErrorNotSupported, cudaLaunchKernelExC(&config, reinterpret_cast<const void *>(add_one), arguments));
     OK(cudaMemcpy(host, data, sizeof host, cudaMemcpyDeviceToHost));
-    EXPECT(host[0] == 2 && host[4] == 2 && host[5] == 0);
+    EXPECT(host[0] == 3 && host[4] == 3 && host[5] == 0);
     cudaFuncAttributes attributes;
     OK(cudaFuncGetAttributes(&attributes, bounded));
     EXPECT(attributes.maxThreadsPerBlock == 128 && attributes.numRegs > 0);
@@ -302,5 +316,27 @@ static void poison() {
     for (int i = 0; i < 64; ++i) EXPECT(got[i] == 0xCB && managed[i] == 0xCB);
 }
 
+// With a slow link copies take their time and managed memory moves at each launch; prints what is slow.
+static void link() {
+    auto quickest = [](auto call) {
+        double best = 1e9;
+        for (int i = 0; i < 20; ++i) {
+            auto start = std::chrono::steady_clock::now();
+            call();
+            best = std::min(best, std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count());
+        }
+        return best;
+    };
+    int *data, *managed, host;
+    OK(cudaMalloc(&data, 4));
+    double copy = quickest([&] { OK(cudaMemcpy(&host, data, 4, cudaMemcpyDeviceToHost)); });
+    OK(cudaMallocManaged(&managed, 64 << 20));
+    double launch = quickest([&] {
+        add_one<<<1, 1>>>(data, 1);
+        OK(cudaDeviceSynchronize());
+    });
+    std::printf("copy %s, launch %s\n", copy < 8 ? "quick" : "slow", launch < 11000 ? "quick" : "slow");
+}
+
 MAIN(CASE(allocation), CASE(async_allocation), CASE(registration), CASE(pointers), CASE(hints), CASE(device), CASE(launches),
-     CASE(errors), CASE(text), CASE(reset), CASE(forked), CASE(poison))
+     CASE(errors), CASE(text), CASE(reset), CASE(forked), CASE(poison), CASE(link))
