@@ -6,7 +6,6 @@
 use super::allocations::space;
 use super::context::call_facts;
 use super::ir::Value;
-use super::launches::is_stub;
 use super::pointers::Pointer;
 use super::{Lowering, context};
 use crate::analysis::program::{
@@ -36,7 +35,7 @@ impl<'m> Lowering<'_, 'm> {
             return self.intrinsic(call, &name);
         }
         if !callee.is_declaration() {
-            return if is_stub(callee) {
+            return if self.context.is_stub_call(call) {
                 vec![self.stub_launch(call, callee)]
             } else {
                 self.internal_call(call, callee)

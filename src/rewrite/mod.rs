@@ -2,10 +2,10 @@
 //!
 //! `analysis` decides, and only it makes a [`MergePlan`]; here nothing is decided and nothing can fail. In P' h and d are two names of one
 //! allocation p:
-//! - R1 ([`r1_allocation`]): the allocation that comes first makes p;
-//! - R2 ([`r2_renaming`]): the other yields p, so that every use of h and d is one of p;
-//! - R3 ([`r3_copies`]): each copy between h and d goes, and leaves the wait that the plan says;
-//! - R4 ([`r4_deallocation`]): the frees of h and d become one release of p.
+//! - R1 (`r1_allocation`): the allocation that comes first makes p;
+//! - R2 (`r2_renaming`): the other yields p, so that every use of h and d is one of p;
+//! - R3 (`r3_copies`): each copy between h and d goes, and leaves the wait that the plan says;
+//! - R4 (`r4_deallocation`): the frees of h and d become one release of p.
 //!
 //! Premise, as everywhere: allocations succeed. Where one fails all the same, p is null, the call that made it reports the failure in its
 //! own way, and the other yields null.

@@ -206,14 +206,16 @@ fn the_result_of_a_removed_copy_is_what_stays() {
 }
 
 #[test]
-fn the_wait_for_a_copy_on_a_stream_names_that_stream() {
-    // The kernel runs on the legacy default stream, which the per-thread one is ordered with.
+fn a_wait_names_the_stream_as_the_copy_did() {
     let down = "%e3 = call i32 @cudaMemcpy_ptds(ptr %h, ptr %d, i64 64, i32 2)";
-    let text = rewritten(&program(MALLOC, UP, down, FREE));
-    assert!(
-        text.contains("@cudaStreamSynchronize_ptsz(ptr null)") || text.contains("@cudaDeviceSynchronize()"),
-        "{text}"
+    let legacy = program(MALLOC, UP, down, FREE);
+    let per_thread = legacy.replace("i64 0, ptr null)", "i64 0, ptr inttoptr (i64 2 to ptr))");
+    in_order(
+        &rewritten(&per_thread),
+        &["@cudaLaunchKernel", "call i32 @cudaStreamSynchronize_ptsz(ptr null)", "%x = load"],
     );
+    // The kernel ran on another stream, which held the copy back: only a wait for the device is as strong.
+    in_order(&rewritten(&legacy), &["@cudaLaunchKernel", "call i32 @cudaDeviceSynchronize()", "%x = load"]);
 }
 
 #[test]

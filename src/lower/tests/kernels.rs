@@ -203,3 +203,58 @@ fn a_kernel_chosen_at_run_time_may_do_everything() {
     let text = by_hand("store ptr %d, ptr %args", "%any");
     assert!(text.contains("Launch a kernel chosen at run time read? 0 [?] write? 0 [?] captures [0]"), "{text}");
 }
+
+#[test]
+fn a_stub_of_nvcc_is_a_launch_and_a_function_that_launches_without_a_configuration_is_none() {
+    let program = |pop: &str| {
+        format!(
+            "declare i32 @__cudaLaunchKernel(ptr, i64, i32, i64, i32, ptr, i64, ptr)
+             declare i32 @__cudaGetKernel(ptr, ptr)
+             declare i32 @__cxa_guard_acquire(ptr)
+             @handle = internal global ptr null
+             define void @_Z25__device_stub__Z5scalePfmPfm(ptr %0) noinline {{
+               %grid = alloca %struct.dim3
+               %stream = alloca ptr
+               %g = call i32 @__cxa_guard_acquire(ptr @handle)
+               %k = call i32 @__cudaGetKernel(ptr @handle, ptr null)
+               {pop}
+               %s = load ptr, ptr %stream
+               %f = load ptr, ptr @handle
+               %l = call i32 @__cudaLaunchKernel(ptr %f, i64 1, i32 1, i64 1, i32 1, ptr null, i64 0, ptr %s)
+               ret void
+             }}
+             define i32 @main() {{
+               %d = alloca ptr
+               %e1 = call i32 @cudaMalloc(ptr %d, i64 64)
+               %p = load ptr, ptr %d
+               %e3 = call i32 @__cudaPushCallConfiguration(i64 1, i32 1, i64 1, i32 1, i64 0, ptr null)
+               call void @_Z25__device_stub__Z5scalePfmPfm(ptr %p)
+               ret i32 0
+             }}"
+        )
+    };
+    let pop = "%e = call i32 @__cudaPopCallConfiguration(ptr %grid, ptr %grid, ptr %grid, ptr %stream)";
+    let line = launch(&program(pop), EffectTable::default());
+    assert!(line.contains("enqueue LegacyDefault#0 Launch") && line.contains("captures [0]"), "{line}");
+    let other = text(&program(""));
+    assert!(other.contains("opaque _Z25__device_stub__Z5scalePfmPfm launches=true"), "{other}");
+    assert!(other.contains("use of 0"), "{other}");
+}
+
+#[test]
+fn a_configuration_is_used_up_by_the_stub_that_follows_it() {
+    let ir = format!(
+        "{STUB}
+         define i32 @main(i64 %n) {{
+           %a = alloca ptr
+           %e1 = call i32 @cudaMalloc(ptr %a, i64 64)
+           %a1 = load ptr, ptr %a
+           %e3 = call i32 @__cudaPushCallConfiguration(i64 1, i32 1, i64 1, i32 1, i64 0, ptr null)
+           call void @_Z16__device_stub__kPfS_m(ptr null, ptr null, i64 %n)
+           call void @_Z16__device_stub__kPfS_m(ptr %a1, ptr %a1, i64 %n)
+           ret i32 0
+         }}"
+    );
+    let text = text(&ir);
+    assert!(text.contains("2: enqueue LegacyDefault#0") && text.contains("3: enqueue Unknown#1"), "{text}");
+}

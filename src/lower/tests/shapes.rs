@@ -29,3 +29,108 @@ object Device CudaMalloc dynamic
 16: exit returns=true";
     assert_eq!(text(FIGURE_1), expected);
 }
+
+/// A host and a device allocation with the given statements in between.
+fn between(statements: &str) -> String {
+    text(&format!(
+        "define i32 @main(i1 %c, ptr %foreign) {{
+         entry:
+           %d = alloca ptr
+           %h = call ptr @malloc(i64 64)
+           {statements}
+         next:
+           %e = call i32 @cudaMalloc(ptr %d, i64 64)
+           br label %out
+         out:
+           ret i32 0
+         }}"
+    ))
+}
+
+#[test]
+fn a_way_that_only_a_failed_allocation_takes_ends_without_return() {
+    // Straight to the common end, by way of a message, and with the test the other way round.
+    let straight = between("%null = icmp eq ptr %h, null\nbr i1 %null, label %out, label %next");
+    assert!(straight.contains("exit returns=false"), "{straight}");
+    let message = between(
+        "%null = icmp ne ptr %h, null\nbr i1 %null, label %next, label %report
+         report:
+           call void @free(ptr %h)
+           br label %out",
+    );
+    assert!(message.contains("exit returns=false") && message.contains("free 0"), "{message}");
+}
+
+#[test]
+fn a_test_of_something_else_is_an_ordinary_branch() {
+    for condition in
+        ["%null = icmp eq ptr %foreign, null", "%null = icmp eq ptr %h, %foreign", "%null = icmp ugt ptr %h, null"]
+    {
+        let text = between(&format!("{condition}\nbr i1 %null, label %out, label %next"));
+        assert!(!text.contains("returns=false"), "{text}");
+    }
+}
+
+#[test]
+fn an_error_code_of_an_allocation_and_a_check_of_its_variable_are_tests_of_it() {
+    let code = text(
+        "define i32 @main() {
+           %d = alloca ptr
+           %e = call i32 @cudaMalloc(ptr %d, i64 64)
+           %failed = icmp ne i32 %e, 0
+           br i1 %failed, label %out, label %next
+         next:
+           %p = load ptr, ptr %d
+           %null = icmp eq ptr %p, null
+           br i1 %null, label %out, label %release
+         release:
+           %e2 = call i32 @cudaFree(ptr %p)
+           br label %out
+         out:
+           ret i32 0
+         }",
+    );
+    assert_eq!(code.matches("exit returns=false").count(), 2, "{code}");
+}
+
+#[test]
+fn a_variable_that_may_be_null_for_another_reason_is_an_ordinary_branch() {
+    let text = text(
+        "define i32 @main(i1 %c) {
+           %d = alloca ptr
+           store ptr null, ptr %d
+           br i1 %c, label %make, label %next
+         make:
+           %e = call i32 @cudaMalloc(ptr %d, i64 64)
+           br label %next
+         next:
+           %p = load ptr, ptr %d
+           %null = icmp eq ptr %p, null
+           br i1 %null, label %out, label %release
+         release:
+           %e2 = call i32 @cudaFree(ptr %p)
+           br label %out
+         out:
+           ret i32 0
+         }",
+    );
+    assert!(!text.contains("returns=false"), "{text}");
+}
+
+#[test]
+fn the_size_of_a_new_array_is_that_of_the_case_in_which_it_fits() {
+    let text = text(
+        "declare {i64, i1} @llvm.umul.with.overflow.i64(i64, i64)
+         define i32 @main(i64 %n) {
+           %both = call {i64, i1} @llvm.umul.with.overflow.i64(i64 %n, i64 4)
+           %wraps = extractvalue {i64, i1} %both, 1
+           %product = extractvalue {i64, i1} %both, 0
+           %size = select i1 %wraps, i64 -1, i64 %product
+           %h = call ptr @_Znwm(i64 %size)
+           %length = shl i64 %n, 2
+           call void @llvm.memset.p0.i64(ptr %h, i8 0, i64 %length, i1 false)
+           ret i32 0
+         }",
+    );
+    assert!(text.contains("host write 0 whole"), "{text}");
+}
