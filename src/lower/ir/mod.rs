@@ -8,24 +8,19 @@
 //! instructions dangle; only `rewrite` erases, and it forgets a handle when it does.
 
 use std::ffi::CStr;
-use std::ffi::{c_char, c_void};
 use std::marker::PhantomData;
 
 use inkwell::llvm_sys::core::*;
-use inkwell::llvm_sys::debuginfo::*;
 use inkwell::llvm_sys::prelude::*;
 use inkwell::llvm_sys::target::*;
-use inkwell::llvm_sys::{LLVMAtomicOrdering, LLVMAttributeFunctionIndex, LLVMIntPredicate, LLVMTypeKind};
+use inkwell::llvm_sys::{LLVMAtomicOrdering, LLVMIntPredicate, LLVMTypeKind};
 
+mod calls;
+mod debug;
+
+pub use self::calls::ArgumentEffect;
+pub use self::debug::Location;
 pub use inkwell::llvm_sys::LLVMOpcode as Opcode;
-
-unsafe extern "C" {
-    fn echo_sr_shim_debug_variables(
-        at: LLVMValueRef,
-        visit: unsafe extern "C" fn(*mut c_void, LLVMValueRef, *const c_char, usize, usize),
-        data: *mut c_void,
-    );
-}
 
 /// A module.
 #[derive(Clone, Copy)]
@@ -62,30 +57,6 @@ pub struct Use<'m> {
     pub user: Value<'m>,
     /// As which operand.
     pub operand: u32,
-}
-
-/// A place that debug information names.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Location {
-    /// As the compiler was given it.
-    pub file: String,
-    /// The folder that `file` is relative to.
-    pub directory: String,
-    /// 1-based.
-    pub line: u32,
-    /// 1-based.
-    pub column: u32,
-}
-
-/// What may be done with the memory behind a pointer argument, from attributes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ArgumentEffect {
-    /// It may be read.
-    pub reads: bool,
-    /// It may be written.
-    pub writes: bool,
-    /// The pointer may be kept, compared, returned.
-    pub captures: bool,
 }
 
 impl<'m> Module<'m> {
@@ -410,46 +381,6 @@ impl<'m> Value<'m> {
         self.is_instruction().then(|| unsafe { LLVMGetNextInstruction(self.raw) }).and_then(Self::wrap)
     }
 
-    /// Is it a call or invoke?
-    #[must_use]
-    pub fn is_call(self) -> bool {
-        matches!(self.opcode(), Some(Opcode::LLVMCall | Opcode::LLVMInvoke | Opcode::LLVMCallBr))
-            && self.is_instruction()
-    }
-
-    /// What a call calls.
-    #[must_use]
-    pub fn called(self) -> Option<Self> {
-        // SAFETY: asked only of calls.
-        self.is_call().then(|| unsafe { LLVMGetCalledValue(self.raw) }).and_then(Self::wrap)
-    }
-
-    /// The function that a call names directly.
-    #[must_use]
-    pub fn called_function(self) -> Option<Self> {
-        self.called().filter(|callee| callee.is_function())
-    }
-
-    /// Number of arguments of a call.
-    #[must_use]
-    pub fn argument_count(self) -> u32 {
-        // SAFETY: asked only of calls.
-        if self.is_call() { unsafe { LLVMGetNumArgOperands(self.raw) } } else { 0 }
-    }
-
-    /// One argument of a call.
-    #[must_use]
-    pub fn argument(self, index: u32) -> Option<Self> {
-        if index < self.argument_count() { self.operand(index) } else { None }
-    }
-
-    /// The block where an invoke goes on.
-    #[must_use]
-    pub fn normal_destination(self) -> Option<Block<'m>> {
-        // SAFETY: asked only of invokes.
-        unsafe { if LLVMIsAInvokeInst(self.raw).is_null() { None } else { Block::wrap(LLVMGetNormalDest(self.raw)) } }
-    }
-
     /// Is it a load or store (or another memory operation) marked volatile, or an atomic one?
     #[must_use]
     pub fn is_volatile_or_atomic(self) -> bool {
@@ -669,152 +600,6 @@ impl<'m> Value<'m> {
         // SAFETY: the block is alive.
         self.block().and_then(|block| Self::wrap(unsafe { LLVMGetBasicBlockParent(block.raw) }))
     }
-
-    /// Does the function have an enum attribute (`noreturn`, `optnone` …)?
-    #[must_use]
-    pub fn has_function_attribute(self, name: &str) -> bool {
-        self.attribute(LLVMAttributeFunctionIndex, name).is_some()
-    }
-
-    /// Does the call, or the function that it calls, have an enum attribute?
-    #[must_use]
-    pub fn call_has_attribute(self, name: &str) -> bool {
-        self.call_attribute(LLVMAttributeFunctionIndex, name).is_some()
-    }
-
-    /// Is the argument of a call passed by value (a hidden copy)?
-    #[must_use]
-    pub fn is_by_value(self, argument: u32) -> bool {
-        self.call_attribute(argument + 1, "byval").is_some()
-    }
-
-    /// What a call may do with the memory behind its pointer argument, from attributes of the argument and of the call.
-    #[must_use]
-    pub fn argument_effect(self, argument: u32) -> ArgumentEffect {
-        let has = |name| self.call_attribute(argument + 1, name).is_some();
-        // `memory(…)`: two bits a location, the first location being the memory behind arguments. Bit 0 reads, bit 1 writes.
-        let memory = self.call_attribute(LLVMAttributeFunctionIndex, "memory").unwrap_or(!0) & 3;
-        let none = has("readnone");
-        ArgumentEffect {
-            reads: memory & 1 != 0 && !none && !has("writeonly"),
-            writes: memory & 2 != 0 && !none && !has("readonly"),
-            captures: !self.argument_is_not_captured(argument),
-        }
-    }
-
-    fn argument_is_not_captured(self, argument: u32) -> bool {
-        // LLVM 21 replaced `nocapture` by `captures(…)`, whose value 0 is captures(none).
-        self.call_attribute(argument + 1, "nocapture").is_some()
-            || self.call_attribute(argument + 1, "captures") == Some(0)
-    }
-
-    /// Does the call write no memory but that behind its arguments (not even memory that the program cannot reach)?
-    #[must_use]
-    pub fn writes_arguments_only(self) -> bool {
-        // Two bits a location (read, write), the memory behind arguments first.
-        const WRITES_ELSEWHERE: u64 = 0xAAAA_AAAA_AAAA_AAAA & !3;
-        self.call_attribute(LLVMAttributeFunctionIndex, "memory").is_some_and(|effects| effects & WRITES_ELSEWHERE == 0)
-    }
-
-    /// Does the call promise not to free memory that it is given?
-    #[must_use]
-    pub fn does_not_free(self, argument: u32) -> bool {
-        self.call_has_attribute("nofree") || self.call_attribute(argument + 1, "nofree").is_some()
-    }
-
-    /// The value of an enum attribute of a call site or of the function called; for plain attributes 0.
-    fn call_attribute(self, index: u32, name: &str) -> Option<u64> {
-        if !self.is_call() {
-            return None;
-        }
-        let kind = attribute_kind(name)?;
-        // SAFETY: asked only of calls; the attribute is owned by the context.
-        let own = unsafe { attribute_value(LLVMGetCallSiteEnumAttribute(self.raw, index, kind)) };
-        own.or_else(|| self.called_function()?.attribute(index, name))
-    }
-
-    fn attribute(self, index: u32, name: &str) -> Option<u64> {
-        if !self.is_function() {
-            return None;
-        }
-        let kind = attribute_kind(name)?;
-        // SAFETY: asked only of functions; the attribute is owned by the context.
-        unsafe { attribute_value(LLVMGetEnumAttributeAtIndex(self.raw, index, kind)) }
-    }
-
-    /// Tags of a call's operand bundles.
-    #[must_use]
-    pub fn bundle_tags(self) -> Vec<String> {
-        if !self.is_call() {
-            return Vec::new();
-        }
-        // SAFETY: asked only of calls with indices in range; a bundle handle is freed after its tag was copied.
-        unsafe {
-            (0..LLVMGetNumOperandBundles(self.raw))
-                .map(|index| {
-                    let bundle = LLVMGetOperandBundleAtIndex(self.raw, index);
-                    let mut length = 0;
-                    let tag = text(LLVMGetOperandBundleTag(bundle, &raw mut length), length);
-                    LLVMDisposeOperandBundle(bundle);
-                    tag
-                })
-                .collect()
-        }
-    }
-
-    /// Where an instruction stands, innermost place first, then the places that it was inlined into.
-    #[must_use]
-    pub fn locations(self) -> Vec<Location> {
-        let mut places = Vec::new();
-        if !self.is_instruction() {
-            return places;
-        }
-        // SAFETY: asked only of instructions; metadata is owned by the context and has the kind that LLVM's verifier asks of it.
-        unsafe {
-            let mut location = LLVMInstructionGetDebugLoc(self.raw);
-            while !location.is_null() {
-                let file = LLVMDIScopeGetFile(LLVMDILocationGetScope(location));
-                if !file.is_null() {
-                    let (mut name_length, mut directory_length) = (0, 0);
-                    let name = LLVMDIFileGetFilename(file, &raw mut name_length);
-                    let directory = LLVMDIFileGetDirectory(file, &raw mut directory_length);
-                    places.push(Location {
-                        file: text(name, name_length as usize),
-                        directory: text(directory, directory_length as usize),
-                        line: LLVMDILocationGetLine(location),
-                        column: LLVMDILocationGetColumn(location),
-                    });
-                }
-                location = LLVMDILocationGetInlinedAt(location);
-            }
-        }
-        places
-    }
-
-    /// Variables that debug records next to an instruction bind: the value (or address), the variable's name, and how many calls deep the
-    /// variable's function is inlined.
-    #[must_use]
-    pub fn debug_variables(self) -> Vec<(Self, String, usize)> {
-        unsafe extern "C" fn visit(
-            variables: *mut c_void,
-            value: LLVMValueRef,
-            name: *const c_char,
-            length: usize,
-            depth: usize,
-        ) {
-            // SAFETY: `variables` is what is handed over below; the shim gives a value and `length` bytes of its name.
-            unsafe {
-                let variables = &mut *variables.cast::<Vec<(Value<'_>, String, usize)>>();
-                variables.extend(Value::wrap(value).map(|value| (value, text(name, length), depth)));
-            }
-        }
-        let mut variables: Vec<(Self, String, usize)> = Vec::new();
-        if self.is_instruction() {
-            // SAFETY: asked only of instructions; `visit` is called during this call only, and does not panic.
-            unsafe { echo_sr_shim_debug_variables(self.raw, visit, (&raw mut variables).cast()) };
-        }
-        variables
-    }
 }
 
 impl<'m> Block<'m> {
@@ -856,24 +641,6 @@ impl<'m> Block<'m> {
 
 fn chain<T: Copy>(first: Option<T>, next: impl Fn(T) -> Option<T>) -> impl Iterator<Item = T> {
     std::iter::successors(first, move |item| next(*item))
-}
-
-fn attribute_kind(name: &str) -> Option<u32> {
-    // SAFETY: the name is read for its length only; 0 means that this LLVM has no such attribute.
-    let kind = unsafe { LLVMGetEnumAttributeKindForName(name.as_ptr().cast(), name.len()) };
-    (kind != 0).then_some(kind)
-}
-
-/// The number that an attribute carries; 0 for attributes that carry none or something else (a type). `None` for null.
-///
-/// # Safety
-/// `attribute` is null or an attribute of a live context.
-unsafe fn attribute_value(attribute: LLVMAttributeRef) -> Option<u64> {
-    if attribute.is_null() {
-        return None;
-    }
-    // SAFETY: the caller's promise; only enum attributes are asked for a number.
-    Some(unsafe { if LLVMIsEnumAttribute(attribute) == 0 { 0 } else { LLVMGetEnumAttributeValue(attribute) } })
 }
 
 /// Text that LLVM owns, copied.
