@@ -174,7 +174,7 @@ pub(super) fn call_facts(call: Value<'_>) -> CallFacts {
             Meaning::StreamCapture => Some(Obstacle::StreamCapture),
             Meaning::Dangerous { everywhere } => {
                 facts.summary.launches = true;
-                everywhere.then(|| Obstacle::UnmodelledCudaCall(name))
+                everywhere.then_some(Obstacle::UnmodelledCudaCall(name))
             }
             Meaning::Launch { .. } | Meaning::Copy { .. } | Meaning::SymbolCopy { .. } | Meaning::Memset { .. } => {
                 facts.summary.launches = true;
