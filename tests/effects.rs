@@ -11,7 +11,7 @@ use echo_sr::effects::derive;
 #[track_caller]
 fn effect_of(ir: &str) -> String {
     let text = format!("target triple = \"nvptx64-nvidia-cuda\"\n{ir}");
-    let table = with_module(&text, |module| derive::effects_of_device_module(module));
+    let table = with_module(&text, derive::effects_of_device_module);
     short(table.kernels.get("k").expect("the module defines kernel @k"))
 }
 
@@ -367,7 +367,7 @@ fn unoptimised_device_code_is_unknown_not_wrong() {
           store i32 0, ptr %p
           ret void
         }";
-    let table = with_module(ir, |module| derive::effects_of_device_module(module));
+    let table = with_module(ir, derive::effects_of_device_module);
     assert_eq!(short(&table.kernels["k"]), "rwc +");
 }
 
