@@ -10,7 +10,8 @@ use crate::host::engine::{Engine, engine};
 use crate::host::streams::StreamRef;
 use crate::host::waits::{Wait, host_turn};
 use crate::settings::{Link, Schedule};
-use crate::sync_table::{CopyKind, Memory, Method, Returns, completes_for_host, copy_rule, memset_returns};
+use crate::statistics;
+use crate::sync_table::{CopyKind, Memory, Method, Returns, Side, completes_for_host, copy_rule, memset_returns};
 use std::ffi::{c_int, c_void};
 use std::time::Instant;
 
@@ -62,6 +63,9 @@ pub fn run(context: Context, request: &Request) -> Result {
     let (from_memory, to_memory) = (side(from)?, side(to)?);
     let (from_side, to_side) = kind.sides(from_memory, to_memory).ok_or(CudaError::ErrorInvalidValue)?;
     let rule = copy_rule(request.stream.is_some(), from_side, to_side).ok_or(CudaError::ErrorInvalidValue)?;
+    if (from_side == Side::Device) != (to_side == Side::Device) {
+        statistics::count_copy(bytes);
+    }
     let complete = request.stream.is_none() && completes_for_host(kind, rule.method, from_memory, to_memory);
     match rule.method {
         Method::Device => {
