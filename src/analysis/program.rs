@@ -53,6 +53,9 @@ pub struct Program {
     /// The node at which each atom of a [`Sym`] gets its value: the last node before its definition in the same block, or the block's
     /// first node. `None`: a constant of the whole execution of the function (argument, value computed from arguments alone).
     pub atoms: Vec<Option<NodeId>>,
+    /// Pairs of objects of which neither allocation site dominates the other on the whole control flow. (On `graph` one may, where a way
+    /// ends because allocations succeed. Then a pointer of the one need not exist at the other.)
+    pub unordered: Vec<(ObjectId, ObjectId)>,
     /// Facts of the module around the function.
     pub module: ModuleFacts,
 }
@@ -384,7 +387,7 @@ pub enum BlemishKind {
 pub struct ModuleFacts {
     /// It starts threads, or calls a function that may.
     pub starts_threads: bool,
-    /// It selects a device other than one constant one.
+    /// It selects a device other than device 0, which is current where none was selected.
     pub selects_devices: bool,
     /// No GPU work can be running when the function is entered: it is `main`, and nothing that runs before `main` starts any.
     pub entry_quiet: bool,

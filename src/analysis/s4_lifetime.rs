@@ -73,7 +73,11 @@ fn check_rounds(pair: &Pair<'_>, object: ObjectId, alloc: NodeId, reasons: &mut 
 }
 
 fn check_pairing(pair: &Pair<'_>, host: NodeId, device: NodeId, reasons: &mut Vec<Reason>) -> Option<(NodeId, NodeId)> {
-    let (creates, yields) = if pair.cfg.dominates(host, device) {
+    let unordered = pair.program.unordered.iter().any(|(one, other)| pair.has(*one) && pair.has(*other));
+    let (creates, yields) = if unordered {
+        reasons.push(pair.reason(Decline::AllocationsUnordered, device));
+        return None;
+    } else if pair.cfg.dominates(host, device) {
         (host, device)
     } else if pair.cfg.dominates(device, host) {
         (device, host)

@@ -55,6 +55,11 @@ impl Build {
         Self { program, cursor: entry }
     }
 
+    /// The two allocations are in no order on the whole control flow.
+    pub(super) fn unordered(&mut self, one: ObjectId, other: ObjectId) {
+        self.program.unordered.push((one, other));
+    }
+
     /// A function that anybody may call.
     pub(super) fn function() -> Self {
         let mut build = Self::main();

@@ -97,7 +97,8 @@ impl<'m> Context<'m> {
             summaries.insert(*function, summary);
         }
         close(&mut summaries, &calls);
-        let selects_devices = devices.len() > 1 || devices.contains(&None);
+        // Without a call the device is 0: where another one is selected, what comes before the call is on 0.
+        let selects_devices = devices.iter().any(|device| *device != Some(0));
         let stubs = defined.iter().copied().filter(|function| is_stub(*function)).collect();
         let names = kernels_of_module(module);
         let kernels = view.functions().filter_map(|stub| Some((stub, names.get(&stub.name())?.clone()))).collect();

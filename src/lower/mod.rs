@@ -113,6 +113,7 @@ pub fn lower_function<'m>(context: &Context<'m>, function: Value<'m>) -> Option<
         atoms,
     };
     lowering.objects();
+    lowering.order_of_allocations();
     lowering.pointer_uses();
     let positions = lowering.graph();
     lowering.place_findings(&positions);
@@ -167,6 +168,18 @@ impl<'m> Lowering<'_, 'm> {
         self.program.module = self.context.facts;
         // Any function but main may be called while work of its callers is in flight.
         self.program.module.entry_quiet = self.function.name() == "main" && !self.context.constructors_launch();
+    }
+
+    fn order_of_allocations(&mut self) {
+        let ids = (0..).map(ObjectId);
+        let sites: Vec<_> = self.allocations.iter().map(|allocation| allocation.call).zip(ids).collect();
+        for (index, (site, id)) in sites.iter().enumerate() {
+            for (earlier, earlier_id) in &sites[..index] {
+                if !self.flow.dominates(*earlier, *site) && !self.flow.dominates(*site, *earlier) {
+                    self.program.unordered.push((*earlier_id, *id));
+                }
+            }
+        }
     }
 
     /// Builds the graph; answers with the node before (or at the start of the block of) each instruction.

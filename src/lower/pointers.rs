@@ -6,7 +6,7 @@
 //!
 //! One allocation site stands for many objects if it is in a loop. A pointer variable could then hold the object of an earlier round. That
 //! cannot be where the allocation dominates the phi, or the store that the load reads: every way from the allocation's second run to the use
-//! would have to pass the phi (or store) again. Elsewhere it is reported.
+//! would have to pass the phi (or store) again. Elsewhere it is reported. The same holds of the numbers in an offset, which is forgotten there.
 
 use std::collections::HashMap;
 
@@ -92,8 +92,9 @@ impl<'m> Pointers<'m> {
             .collect();
         while sources
             .iter()
-            .fold(false, |changed, (value, inputs)| pointers.step(module, *value, inputs, atoms) | changed)
-        {}
+            .fold(false, |changed, (value, inputs)| pointers.step(module, flow, *value, inputs, atoms) | changed)
+        {
+        }
         for (value, inputs) in &sources {
             pointers.check(flow, allocations, *value, inputs);
         }
@@ -134,7 +135,14 @@ impl<'m> Pointers<'m> {
         }
     }
 
-    fn step(&mut self, module: Module<'m>, value: Value<'m>, inputs: &[Input<'m>], atoms: &mut Atoms<'m>) -> bool {
+    fn step(
+        &mut self,
+        module: Module<'m>,
+        flow: &Flow<'m>,
+        value: Value<'m>,
+        inputs: &[Input<'m>],
+        atoms: &mut Atoms<'m>,
+    ) -> bool {
         let mut changed = false;
         let null = inputs.iter().any(|input| matches!(input, Input::Null));
         for input in inputs {
@@ -154,6 +162,10 @@ impl<'m> Pointers<'m> {
                 }
                 // A call that returns its argument, or something near it.
                 Some(Opcode::LLVMCall | Opcode::LLVMInvoke) if !keeps_address(value) => pointer.offset = None,
+                Some(Opcode::LLVMPHI | Opcode::LLVMLoad) => {
+                    pointer.offset =
+                        pointer.offset.filter(|offset| is_of_this_round(flow, value, input, offset, atoms));
+                }
                 _ => {}
             }
             changed |= self.learn(value, pointer);
@@ -236,6 +248,24 @@ fn inputs<'m>(
             .collect(),
         _ => return None,
     })
+}
+
+/// Does an offset that comes through a phi or a slot still mean the same? What comes from an earlier round of a loop was computed from that
+/// round's numbers, and the same sum means others now.
+fn is_of_this_round<'m>(flow: &Flow<'m>, value: Value<'m>, input: &Input<'m>, offset: &Sym, atoms: &Atoms<'m>) -> bool {
+    if offset.as_constant().is_some() {
+        return true;
+    }
+    match input {
+        // Every way from a number's next value to the load passes the store again.
+        Input::Stored(store, _) => flow.dominates(*store, value),
+        // The same, of the phi. A phi of the same block changes with this one.
+        _ => offset.atoms().all(|atom| {
+            atoms.values().get(atom.0 as usize).is_some_and(|number| {
+                !number.is_instruction() || number.block() != value.block() && flow.dominates(*number, value)
+            })
+        }),
+    }
 }
 
 /// The argument that a call's result is derived from, by its model.

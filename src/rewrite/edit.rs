@@ -6,10 +6,10 @@
 use std::collections::HashMap;
 use std::ffi::CString;
 
-use inkwell::llvm_sys::LLVMIntPredicate;
 use inkwell::llvm_sys::core::*;
 use inkwell::llvm_sys::debuginfo::LLVMInstructionGetDebugLoc;
 use inkwell::llvm_sys::prelude::*;
+use inkwell::llvm_sys::{LLVMIntPredicate, LLVMOpcode};
 
 use crate::lower::ir::{Module, Value};
 
@@ -194,6 +194,32 @@ impl<'m> Editor<'m> {
     pub(super) fn erase(&mut self, instruction: Value<'m>) {
         // SAFETY: nobody uses it.
         unsafe { LLVMInstructionEraseFromParent(instruction.raw()) }
+    }
+
+    /// Takes `!noalias` and `!alias.scope` from every call of the function: what a launch or a wait touches now includes memory that a
+    /// `__restrict__` parameter pointed to. Loads and stores keep theirs, because host code touched no device buffer before.
+    pub(super) fn forget_call_scopes(&mut self) {
+        const KINDS: [&str; 2] = ["noalias", "alias.scope"];
+        // SAFETY: the function's blocks and instructions are alive; taking metadata away changes no instruction.
+        unsafe {
+            let kinds =
+                KINDS.map(|kind| LLVMGetMDKindIDInContext(self.context, kind.as_ptr().cast(), kind.len() as u32));
+            let mut block = self.entry;
+            while !block.is_null() {
+                let mut instruction = LLVMGetFirstInstruction(block);
+                while !instruction.is_null() {
+                    let is_call = matches!(
+                        LLVMGetInstructionOpcode(instruction),
+                        LLVMOpcode::LLVMCall | LLVMOpcode::LLVMInvoke | LLVMOpcode::LLVMCallBr
+                    );
+                    if is_call && LLVMGetIntrinsicID(LLVMGetCalledValue(instruction)) == 0 {
+                        kinds.iter().for_each(|kind| LLVMSetMetadata(instruction, *kind, std::ptr::null_mut()));
+                    }
+                    instruction = LLVMGetNextInstruction(instruction);
+                }
+                block = LLVMGetNextBasicBlock(block);
+            }
+        }
     }
 
     fn int_type(&self, ty: Int) -> LLVMTypeRef {

@@ -10,6 +10,10 @@
 //! Premise, as everywhere: allocations succeed. Where one fails all the same, p is null, the call that made it reports the failure in its
 //! own way, and the other yields null.
 //!
+//! Two facts about P stop being facts of P': that a `__restrict__` host pointer is apart from what a call (a launch) touches, which the
+//! inliner wrote down as `!noalias` of the calls; so that is taken away (`Editor::forget_call_scopes`). And that malloc's result is apart
+//! from all else, which went with malloc.
+//!
 //! The module is left as LLVM's verifier wants it, with debug locations kept.
 
 mod edit;
@@ -42,6 +46,7 @@ pub fn apply<'m>(module: Module<'m>, lowered: Lowered<'m>, plans: &[&MergePlan])
             let merged = r1_allocation::apply(&mut editor, &lowered, plan);
             r2_renaming::apply(&mut editor, &lowered, plan, &merged);
         }
+        editor.forget_call_scopes();
     }
     lowered.program
 }

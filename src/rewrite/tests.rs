@@ -265,3 +265,16 @@ fn two_pairs_are_merged_in_one_go() {
     assert_eq!(text.matches("@cudaFree(").count(), 2, "{text}");
     lacks(&text, &["@malloc", "@free(", "@cudaMemcpy("]);
 }
+
+#[test]
+fn calls_forget_that_a_restrict_pointer_was_apart_from_them() {
+    let up = format!(
+        "store float 1.0, ptr %h, !alias.scope !2, !noalias !2\n%s0 = call i32 @cudaGetLastError(), !noalias !2\n{UP}"
+    );
+    let ir = program(MALLOC, &up, DOWN, FREE);
+    let text = rewritten(&format!("{ir}\n!0 = distinct !{{!0}}\n!1 = distinct !{{!1, !0}}\n!2 = !{{!1}}"));
+    let call = text.lines().find(|line| line.contains("@cudaGetLastError")).expect("the call");
+    lacks(call, &["noalias"]);
+    let store = text.lines().find(|line| line.contains("store float")).expect("the store");
+    assert!(store.contains("!alias.scope") && store.contains("!noalias"), "host code keeps what it knows: {store}");
+}

@@ -328,6 +328,14 @@ fn lifetime_cases() -> Vec<Case> {
             b.upload(d, h);
             b.codes()
         }),
+        ("an order only where allocations succeed", &["S4-allocations-unordered"], {
+            let mut b = Build::main();
+            let h = b.malloc("h");
+            let d = b.cuda_malloc("d");
+            b.unordered(h, d);
+            b.upload(d, h);
+            b.codes()
+        }),
         ("one in a loop", &["S4-allocations-not-paired"], {
             let mut b = Build::main();
             let h = b.malloc("h");

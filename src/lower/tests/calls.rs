@@ -297,6 +297,8 @@ fn facts_of_the_module() {
     assert!(
         facts(&function("%a = call i32 @cudaSetDevice(i32 0)\n%b = call i32 @cudaSetDevice(i32 1)")).selects_devices
     );
+    // What comes before the call is on device 0.
+    assert!(facts(&function("%a = call i32 @cudaSetDevice(i32 1)")).selects_devices);
     assert!(facts(&function("%a = call i32 @cudaSetDevice(i32 %any)")).selects_devices);
 }
 

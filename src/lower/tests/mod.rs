@@ -30,6 +30,8 @@ declare i32 @printf(ptr, ...)
 declare i64 @fwrite(ptr, i64, i64, ptr)
 declare i64 @fread(ptr, i64, i64, ptr)
 declare ptr @memcpy(ptr, ptr, i64)
+declare i64 @strtol(ptr, ptr, i32)
+declare ptr @strcat(ptr, ptr)
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @fork()
 declare i32 @_setjmp(ptr) returns_twice

@@ -108,6 +108,7 @@ fn every_use_that_shows_or_keeps_the_pointer_is_recorded() {
         ("call void @use(ptr %h)", "PassedTo(\"use\")"),
         ("call void %foreign(ptr %h)", "PassedTo"),
         ("%x = call i32 (ptr, ...) @printf(ptr @format, ptr %h)", "Observed(\"printf\")"),
+        ("%x = call i64 @strtol(ptr %h, ptr %d, i32 10)", "use of 0 at 2: PassedTo(\"strtol\")"),
         ("%x = call ptr @realloc(ptr %h, i64 128)", "Reallocated"),
         ("%x = call i32 @cudaHostRegister(ptr %h, i64 64, i32 0)", "Registered(\"cudaHostRegister\")"),
         ("%x = call i32 @cudaPointerGetAttributes(ptr %foreign, ptr %h)", "Observed(\"cudaPointerGetAttributes\")"),
@@ -218,6 +219,34 @@ fn a_free_of_a_pointer_that_may_be_null_is_recorded() {
          ret i32 0",
     );
     has(&text, "AmbiguousSlot [1]");
+}
+
+#[test]
+fn the_offset_of_an_earlier_round_is_not_taken_for_this_rounds() {
+    let around = |before: &str, first: &str, last: &str| {
+        body(&format!(
+            "{before}
+             br label %loop
+           loop:
+             %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+             {first}
+             %q = getelementptr inbounds i8, ptr %h, i64 %i
+             store i8 1, ptr %q
+             %next = add nuw nsw i64 %i, 1
+             {last}
+             br i1 %c, label %out, label %loop
+           out:
+             ret i32 0"
+        ))
+    };
+    let phi = around("", "%old = phi ptr [ undef, %entry ], [ %q, %loop ]\n%x = load i8, ptr %old", "");
+    has(&phi, "host read? 0 [?]");
+    let slot = around("%s = alloca ptr", "%old = load ptr, ptr %s\n%x = load i8, ptr %old", "store ptr %q, ptr %s");
+    has(&slot, "host read? 0 [?]");
+    // This round's is known: the write through it.
+    for text in [&phi, &slot] {
+        assert_eq!(text.matches("[?]").count(), 1, "{text}");
+    }
 }
 
 #[test]

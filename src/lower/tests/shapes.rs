@@ -1,6 +1,7 @@
 //! Whole programs: the shape of the graph.
 
-use super::text;
+use super::{lower, text};
+use crate::analysis::program::{Allocator, ObjectId};
 
 /// See the file.
 pub(crate) const FIGURE_1: &str = include_str!("figure_1.ll");
@@ -59,6 +60,34 @@ fn a_way_that_only_a_failed_allocation_takes_ends_without_return() {
            br label %out",
     );
     assert!(message.contains("exit returns=false") && message.contains("free 0"), "{message}");
+}
+
+#[test]
+fn an_allocation_that_hangs_on_the_success_of_another_comes_before_nothing() {
+    // On the graph the way around the malloc ends; in the function it goes on, and %h need not exist at the third allocation.
+    let ir = "define i32 @main(i64 %n) {
+         entry:
+           %x = alloca ptr
+           %d = alloca ptr
+           %e = call i32 @cudaMalloc(ptr %x, i64 %n)
+           %failed = icmp ne i32 %e, 0
+           br i1 %failed, label %next, label %works
+         works:
+           %h = call ptr @malloc(i64 %n)
+           br label %next
+         next:
+           %p = phi ptr [ %h, %works ], [ undef, %entry ]
+           %e2 = call i32 @cudaMalloc(ptr %d, i64 %n)
+           %q = load ptr, ptr %d
+           %e3 = call i32 @cudaMemcpy(ptr %q, ptr %p, i64 %n, i32 1)
+           ret i32 0
+         }";
+    let unordered = lower(ir, |lowered| {
+        let kind = |id: ObjectId| lowered.program.object(id).origin;
+        lowered.program.unordered.iter().map(|(one, other)| [kind(*one), kind(*other)]).collect::<Vec<_>>()
+    });
+    let [pair] = unordered[..] else { panic!("{unordered:?}") };
+    assert!(pair.contains(&Allocator::Malloc) && pair.contains(&Allocator::CudaMalloc), "{pair:?}");
 }
 
 #[test]
