@@ -187,6 +187,7 @@ impl<'m> Lowering<'_, 'm> {
         let mut positions = HashMap::new();
         let mut first = HashMap::new();
         let mut last = HashMap::new();
+        let failures = premise::failures(self.module, self.flow, self.slots, self.allocations);
         for block in self.flow.blocks().to_vec() {
             let mut node = self.node(Event::Skip, Site::default(), None);
             first.insert(block, node);
@@ -195,7 +196,7 @@ impl<'m> Lowering<'_, 'm> {
             }
             for instruction in block.instructions() {
                 positions.insert(instruction, node);
-                for event in self.events(instruction) {
+                for event in self.events(instruction, failures.normal.contains(&block)) {
                     let next = self.node(event, self.site(instruction), Some(instruction));
                     self.program.graph.add_edge(node, next, ());
                     node = next;
@@ -203,10 +204,9 @@ impl<'m> Lowering<'_, 'm> {
             }
             last.insert(block, node);
         }
-        let cut = premise::cut_edges(self.module, self.flow, self.slots, self.allocations);
         for block in self.flow.blocks() {
             for successor in self.flow.successors(*block) {
-                let target = if cut.contains(&(*block, successor)) {
+                let target = if failures.cut.contains(&(*block, successor)) {
                     self.node(Event::Exit { returns: false }, Site::default(), None)
                 } else {
                     first[&successor]
@@ -228,12 +228,18 @@ impl<'m> Lowering<'_, 'm> {
         self.program.graph.add_node(Node { event, site, origin })
     }
 
-    /// What an instruction does, as nodes in order.
-    fn events(&mut self, instruction: Value<'m>) -> Vec<Event> {
+    /// What an instruction does, as nodes in order; `normal`: control comes there without the failure of an allocation.
+    fn events(&mut self, instruction: Value<'m>, normal: bool) -> Vec<Event> {
         match instruction.opcode() {
             Some(Opcode::LLVMCall | Opcode::LLVMInvoke | Opcode::LLVMCallBr) => self.call(instruction),
             Some(Opcode::LLVMRet) => vec![Event::Exit { returns: true }],
-            Some(Opcode::LLVMUnreachable) => vec![Event::Exit { returns: false }],
+            // Behind a throw that no landing pad of the function catches, control is in the caller.
+            Some(Opcode::LLVMUnreachable) => {
+                let throws = instruction
+                    .previous()
+                    .is_some_and(|before| before.is_call() && !before.call_has_attribute("nounwind"));
+                vec![Event::Exit { returns: normal && throws && self.function.name() != "main" }]
+            }
             // An exception that leaves main ends the program.
             Some(Opcode::LLVMResume | Opcode::LLVMCleanupRet) => {
                 vec![Event::Exit { returns: self.function.name() != "main" }]

@@ -16,13 +16,21 @@ use super::flow::Flow;
 use super::ir::{Block, Module, Opcode, Value};
 use super::slots::{Definition, Slots};
 
-/// The edges at which the graph ends: from where control comes only if an allocation has failed to where it comes otherwise too.
-pub(super) fn cut_edges<'m>(
+/// Where control only comes if an allocation has failed.
+pub(super) struct Failures<'m> {
+    /// The edges at which the graph ends: from there to where control comes otherwise too.
+    pub(super) cut: HashSet<(Block<'m>, Block<'m>)>,
+    /// The blocks that are reached otherwise too.
+    pub(super) normal: HashSet<Block<'m>>,
+}
+
+/// What the premise rules out.
+pub(super) fn failures<'m>(
     module: Module<'m>,
     flow: &Flow<'m>,
     slots: &Slots<'m>,
     allocations: &[Allocation<'m>],
-) -> HashSet<(Block<'m>, Block<'m>)> {
+) -> Failures<'m> {
     let results: HashMap<Value<'m>, Delivery<'m>> =
         allocations.iter().map(|allocation| (allocation.call, allocation.delivery)).collect();
     // A pointer variable that holds what an allocation stored there, and nothing else.
@@ -41,26 +49,27 @@ pub(super) fn cut_edges<'m>(
         Some(Delivery::Slot(_) | Delivery::Memory) => Some(false),
         None => holds_allocation(tested).then_some(true),
     };
-    let failures: HashMap<Block<'m>, Block<'m>> =
+    let edges: HashMap<Block<'m>, Block<'m>> =
         flow.blocks().iter().filter_map(|block| Some((*block, failure_edge(*block, failed_if_null)?))).collect();
-    let Some(entry) = flow.blocks().first() else { return HashSet::new() };
-    let mut normal = HashSet::from([*entry]);
-    let mut open = vec![*entry];
+    let mut open: Vec<_> = flow.blocks().first().copied().into_iter().collect();
+    let mut normal: HashSet<_> = open.iter().copied().collect();
     while let Some(block) = open.pop() {
         for successor in flow.successors(block) {
-            if failures.get(&block) != Some(&successor) && normal.insert(successor) {
+            if edges.get(&block) != Some(&successor) && normal.insert(successor) {
                 open.push(successor);
             }
         }
     }
     let is_cut = |from: Block<'m>, to: Block<'m>| {
-        normal.contains(&to) && (!normal.contains(&from) || failures.get(&from) == Some(&to))
+        normal.contains(&to) && (!normal.contains(&from) || edges.get(&from) == Some(&to))
     };
-    flow.blocks()
+    let cut = flow
+        .blocks()
         .iter()
         .flat_map(|from| flow.successors(*from).map(|to| (*from, to)))
         .filter(|(from, to)| is_cut(*from, *to))
-        .collect()
+        .collect();
+    Failures { cut, normal }
 }
 
 /// Where a block goes if the allocation whose result it tests has failed.

@@ -1,7 +1,8 @@
 //! Whole programs: the shape of the graph.
 
-use super::{lower, text};
+use super::{describe, lower, lower_with, text};
 use crate::analysis::program::{Allocator, ObjectId};
+use crate::effects::EffectTable;
 
 /// See the file.
 pub(crate) const FIGURE_1: &str = include_str!("figure_1.ll");
@@ -88,6 +89,41 @@ fn an_allocation_that_hangs_on_the_success_of_another_comes_before_nothing() {
     });
     let [pair] = unordered[..] else { panic!("{unordered:?}") };
     assert!(pair.contains(&Allocator::Malloc) && pair.contains(&Allocator::CudaMalloc), "{pair:?}");
+}
+
+#[test]
+fn a_throw_leaves_the_function_and_does_not_end_the_program() {
+    let ir = |thrower: &str| {
+        format!(
+            "declare void @__cxa_throw(ptr, ptr, ptr)
+             define i32 @step(i64 %n, i1 %c) {{
+             entry:
+               %d = alloca ptr
+               %e = call i32 @cudaMalloc(ptr %d, i64 %n)
+               %failed = icmp ne i32 %e, 0
+               br i1 %failed, label %failure, label %next
+             next:
+               br i1 %c, label %throw, label %out
+             throw:
+               {thrower}
+               unreachable
+             failure:
+               call void @__cxa_throw(ptr null, ptr null, ptr null)
+               unreachable
+             out:
+               ret i32 0
+             }}"
+        )
+    };
+    let ends = |thrower: &str, count: usize| {
+        lower_with(&ir(thrower), EffectTable::default(), "step", |lowered| {
+            let text = describe(&lowered.program);
+            assert_eq!(text.matches("exit returns=false").count(), count, "{text}");
+        });
+    };
+    // What throws because an allocation failed never does, by the premise.
+    ends("call void @__cxa_throw(ptr null, ptr null, ptr null)", 1);
+    ends("call void @exit(i32 1) nounwind", 2);
 }
 
 #[test]
