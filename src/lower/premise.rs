@@ -13,8 +13,8 @@ use inkwell::llvm_sys::LLVMIntPredicate;
 
 use super::allocations::{Allocation, Delivery, POINTER_BYTES};
 use super::flow::Flow;
-use super::ir::{Block, Module, Opcode, Value};
 use super::slots::{Definition, Slots};
+use crate::ir::{Block, Module, Opcode, Value};
 
 /// The edges at which the graph ends: from where control comes only if an allocation has failed to where it comes otherwise too.
 pub(super) fn cut_edges<'m>(

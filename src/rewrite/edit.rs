@@ -11,7 +11,7 @@ use inkwell::llvm_sys::core::*;
 use inkwell::llvm_sys::debuginfo::LLVMInstructionGetDebugLoc;
 use inkwell::llvm_sys::prelude::*;
 
-use crate::lower::ir::{Module, Value};
+use crate::ir::{Module, Value};
 
 unsafe extern "C" {
     fn echo_sr_shim_change_to_call(invoke: LLVMValueRef) -> LLVMValueRef;
@@ -39,7 +39,7 @@ pub(super) enum Int {
 impl<'m> Editor<'m> {
     /// An editor of the function that `instruction` stands in; `None` if it stands in none.
     pub(super) fn new(module: Module<'m>, instruction: Value<'m>) -> Option<Self> {
-        let entry = instruction.function()?.blocks().first()?.raw();
+        let entry = instruction.function()?.blocks().next()?.raw();
         // SAFETY: the module is alive; the builder is freed by `drop`.
         unsafe {
             let context = LLVMGetModuleContext(module.raw());
