@@ -16,7 +16,7 @@ pub struct Options {
     /// `report`: one JSON object a pair is appended to this file.
     pub report: Option<PathBuf>,
     /// `merge-limit`: at most this many pairs of a module are merged, to bisect a fault.
-    pub merge_limit: Option<u64>,
+    pub merge_limit: Option<usize>,
     /// `verbose`: the text report goes to standard error.
     pub verbose: bool,
 }
@@ -95,7 +95,7 @@ impl Options {
     }
 }
 
-fn number(value: Option<&str>) -> Option<u64> {
+fn number<N: std::str::FromStr>(value: Option<&str>) -> Option<N> {
     value?.parse().ok()
 }
 
@@ -114,6 +114,7 @@ mod tests {
                 access: AccessMode::Concurrent,
                 repair: true,
                 theta_min: 0,
+                max_merges: None,
             },
             report: Some("/tmp/a b.jsonl".into()),
             merge_limit: Some(3),

@@ -61,7 +61,7 @@ fn a_pair_is_merged_and_reported_with_its_places() {
     let [report] = &reports[..] else { panic!("one pair, not {reports:?}") };
     assert_eq!(report.outcome, Outcome::Merged, "{report}");
     assert_eq!((report.host.name.as_str(), report.host.site.line), ("h", 10), "{report}");
-    assert_eq!(report.device.site.line, 13, "{report}");
+    assert_eq!((report.device.name.as_str(), report.device.site.line), ("d", 13), "{report}");
     assert_eq!(report.bytes, Some(4 << 20));
     assert_eq!(report.copies.iter().map(|copy| copy.line).collect::<Vec<_>>(), [14, 16], "{report}");
     assert_eq!(report.waits.iter().map(|wait| wait.site.line).collect::<Vec<_>>(), [16], "{report}");
@@ -116,6 +116,19 @@ fn at_the_merge_limit_a_pair_stays() {
     let (reports, remarks) = compile(directory.path(), PROGRAM, "merge-limit=0", &["-Rpass-missed=echo-sr"]);
     assert_eq!(reports.iter().map(|report| report.outcome).collect::<Vec<_>>(), [Outcome::OverLimit]);
     assert!(remarks.contains("merge-limit"), "{remarks}");
+}
+
+#[test]
+fn the_merge_limit_counts_the_pairs_of_a_module() {
+    let directory = scratch();
+    let second = PROGRAM[PROGRAM.find("int main()").expect("main")..].replace("int main()", "int second()");
+    let both = format!("{}{}", PROGRAM.replace("int main() {", "int second();\nint main() {\n  second();"), second);
+    for (limit, merged) in [(0, 0), (1, 1), (2, 2)] {
+        let (reports, _) = compile(directory.path(), &both, &format!("access=concurrent;merge-limit={limit}"), &[]);
+        let outcomes = reports.iter().skip(reports.len().saturating_sub(2)).map(|report| report.outcome);
+        assert_eq!(outcomes.clone().count(), 2);
+        assert_eq!(outcomes.filter(|outcome| *outcome == Outcome::Merged).count(), merged, "limit {limit}");
+    }
 }
 
 #[test]

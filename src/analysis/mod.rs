@@ -80,11 +80,20 @@ pub struct Options {
     pub repair: bool,
     /// θ_min in bytes: pairs of a smaller constant size are left alone.
     pub theta_min: u64,
+    /// At most this many pairs are merged, to bisect a fault. (The proof is of all merges together, so leaving some out afterwards would
+    /// not be covered by it.)
+    pub max_merges: Option<usize>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { target: Target::Managed, access: AccessMode::Exclusive, repair: false, theta_min: 200 * 1024 }
+        Self {
+            target: Target::Managed,
+            access: AccessMode::Exclusive,
+            repair: false,
+            theta_min: 200 * 1024,
+            max_merges: None,
+        }
     }
 }
 
@@ -153,7 +162,9 @@ impl<'a> Prover<'a> {
             .iter()
             .map(|index| (judged[*index].candidate.host, judged[*index].candidate.device, judged[*index].weight))
             .collect();
+        let limit = self.options.max_merges.unwrap_or(usize::MAX);
         let mut chosen: Vec<usize> = candidate::matching(&edges).into_iter().map(|edge| eligible[edge]).collect();
+        chosen.truncate(limit);
         let by_weight = |index: &usize| (judged[*index].weight, std::cmp::Reverse(*index));
         while let Some(worst) = self.failing(judged, &chosen).into_iter().min_by_key(by_weight) {
             chosen.retain(|index| *index != worst);
@@ -162,7 +173,7 @@ impl<'a> Prover<'a> {
         others.sort_by_key(|index| std::cmp::Reverse(by_weight(index)));
         loop {
             let addable = others.iter().find_map(|index| {
-                if chosen.contains(index) || rival(judged, &chosen, *index).is_some() {
+                if chosen.len() >= limit || chosen.contains(index) || rival(judged, &chosen, *index).is_some() {
                     return None;
                 }
                 let more = [chosen.as_slice(), &[*index]].concat();

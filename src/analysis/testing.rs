@@ -324,5 +324,5 @@ pub(super) fn codes(verdict: &Verdict) -> Vec<&'static str> {
 
 /// Options of a device with concurrent access.
 pub(super) fn concurrent() -> Options {
-    Options { target: Target::Managed, access: AccessMode::Concurrent, repair: false, theta_min: 0 }
+    Options { target: Target::Managed, access: AccessMode::Concurrent, repair: false, theta_min: 0, max_merges: None }
 }

@@ -10,7 +10,7 @@ use super::{Value, text};
 unsafe extern "C" {
     fn echo_sr_shim_debug_variables(
         at: LLVMValueRef,
-        visit: unsafe extern "C" fn(*mut c_void, LLVMValueRef, *const c_char, usize, usize),
+        visit: unsafe extern "C" fn(*mut c_void, LLVMValueRef, bool, *const c_char, usize, usize),
         data: *mut c_void,
     );
 }
@@ -26,6 +26,18 @@ pub struct Location {
     pub line: u32,
     /// 1-based.
     pub column: u32,
+}
+
+/// A variable of the source that a debug record names.
+pub struct Variable<'m> {
+    /// What the record binds to it.
+    pub value: Value<'m>,
+    /// `value` is the variable's address; else it is what the variable holds.
+    pub is_address: bool,
+    /// Its name.
+    pub name: String,
+    /// How many calls deep its function is inlined.
+    pub depth: usize,
 }
 
 impl<'m> Value<'m> {
@@ -58,24 +70,25 @@ impl<'m> Value<'m> {
         places
     }
 
-    /// Variables that debug records next to an instruction bind: the value (or address), the variable's name, and how many calls deep the
-    /// variable's function is inlined.
+    /// Variables that debug records next to an instruction bind.
     #[must_use]
-    pub fn debug_variables(self) -> Vec<(Self, String, usize)> {
+    pub fn debug_variables(self) -> Vec<Variable<'m>> {
         unsafe extern "C" fn visit(
             variables: *mut c_void,
             value: LLVMValueRef,
+            is_address: bool,
             name: *const c_char,
             length: usize,
             depth: usize,
         ) {
             // SAFETY: `variables` is what is handed over below; the shim gives a value and `length` bytes of its name.
             unsafe {
-                let variables = &mut *variables.cast::<Vec<(Value<'_>, String, usize)>>();
-                variables.extend(Value::wrap(value).map(|value| (value, text(name, length), depth)));
+                let variables = &mut *variables.cast::<Vec<Variable<'_>>>();
+                let name = text(name, length);
+                variables.extend(Value::wrap(value).map(|value| Variable { value, is_address, name, depth }));
             }
         }
-        let mut variables: Vec<(Self, String, usize)> = Vec::new();
+        let mut variables: Vec<Variable<'m>> = Vec::new();
         if self.is_instruction() {
             // SAFETY: asked only of instructions; `visit` is called during this call only, and does not panic.
             unsafe { echo_sr_shim_debug_variables(self.raw, visit, (&raw mut variables).cast()) };

@@ -40,24 +40,26 @@ pub(super) fn names<'m>(
     slots: &Slots<'m>,
     allocations: &[Allocation<'m>],
 ) -> Vec<String> {
-    let mut by_value: HashMap<Value<'m>, (usize, String)> = HashMap::new();
+    // By the value, and whether it is the variable's address: `devPtr` of cuda_runtime.h *holds* the address of the user's variable.
+    let mut by_value: HashMap<(Value<'m>, bool), (usize, String)> = HashMap::new();
     for instruction in flow.blocks().iter().copied().flat_map(Block::instructions) {
-        for (value, name, depth) in instruction.debug_variables() {
-            // Inlined functions have names for it too (`devPtr` of cuda_runtime.h): the outermost function's is the user's.
-            let known = by_value.entry(value).or_insert_with(|| (depth, name.clone()));
-            if depth < known.0 {
-                *known = (depth, name);
+        for variable in instruction.debug_variables() {
+            // Inlined functions have names for it too: the outermost function's is the user's.
+            let key = (variable.value, variable.is_address);
+            let known = by_value.entry(key).or_insert_with(|| (variable.depth, variable.name.clone()));
+            if variable.depth < known.0 {
+                *known = (variable.depth, variable.name);
             }
         }
     }
     let values = |allocation: &Allocation<'m>| match allocation.delivery {
-        Delivery::Returned => vec![allocation.call],
+        Delivery::Returned => vec![(allocation.call, false)],
         // Optimisation may leave the variable's records at the loads only.
         Delivery::Slot(cell) => {
             let loads = slots
                 .loads(cell.alloca)
                 .filter(|load| load.operand(0).and_then(|address| slots.cell(module, address)) == Some(cell));
-            std::iter::once(cell.alloca).chain(loads).collect()
+            std::iter::once((cell.alloca, true)).chain(loads.map(|load| (load, false))).collect()
         }
         Delivery::Memory => vec![],
     };

@@ -40,7 +40,7 @@ struct Run<'a, 'm> {
     /// Why nothing is known of the module's kernels.
     unknown_kernels: Option<String>,
     /// What `merge-limit` leaves.
-    merges_left: Option<u64>,
+    merges_left: Option<usize>,
     reports: Vec<PairReport>,
 }
 
@@ -60,7 +60,11 @@ impl Run<'_, '_> {
             }
             let Some(lowered) = lower::lower_function(&context, function) else { continue };
             let verdicts = analysis::analyse(&lowered.program, &self.options.analysis);
-            let plans = self.decide(&lowered, &verdicts);
+            let limited = self.over_limit(&verdicts).then(|| {
+                let options = analysis::Options { max_merges: self.merges_left, ..self.options.analysis };
+                analysis::analyse(&lowered.program, &options)
+            });
+            let plans = self.decide(&lowered, &verdicts, limited.as_deref().unwrap_or(&verdicts));
             if !plans.is_empty() {
                 let program = rewrite::apply(context.module, lowered, &plans);
                 self.verify(&program.function);
@@ -70,25 +74,34 @@ impl Run<'_, '_> {
         changed
     }
 
-    /// Describes each verdict, and gives the plans that are carried out.
-    fn decide<'v>(&mut self, lowered: &Lowered<'_>, verdicts: &'v [Verdict]) -> Vec<&'v MergePlan> {
-        let mut plans = Vec::new();
-        for verdict in verdicts {
-            let plan = match &verdict.decision {
-                Decision::Accept(plan) if self.merges_left != Some(0) => Some(plan),
-                _ => None,
-            };
-            if let (Some(_), Some(left)) = (plan, &mut self.merges_left) {
-                *left -= 1;
-            }
-            let mut report = PairReport::new(&lowered.program, verdict, plan.is_some());
+    /// Whether more pairs are accepted than `merge-limit` leaves.
+    fn over_limit(&self, verdicts: &[Verdict]) -> bool {
+        let accepted = verdicts.iter().filter_map(accepted).count();
+        self.merges_left.is_some_and(|left| left < accepted)
+    }
+
+    /// Describes each verdict, and gives the plans that are carried out: those of `limited`, which has the same pairs in the same order,
+    /// decided under `merge-limit`.
+    fn decide<'v>(
+        &mut self,
+        lowered: &Lowered<'_>,
+        verdicts: &[Verdict],
+        limited: &'v [Verdict],
+    ) -> Vec<&'v MergePlan> {
+        let plans: Vec<_> = limited.iter().filter_map(accepted).collect();
+        if let Some(left) = &mut self.merges_left {
+            *left = left.saturating_sub(plans.len());
+        }
+        for (verdict, limited) in verdicts.iter().zip(limited) {
+            // What the limit alone keeps apart is told as such; a pair that is merged has the waits of the limited decision.
+            let applied = accepted(limited).is_some();
+            let mut report = PairReport::new(&lowered.program, if applied { limited } else { verdict }, applied);
             if report.outcome == Outcome::Declined {
                 let unknown = self.unknown_kernels.as_ref();
                 report.notes.extend(unknown.map(|reason| format!("what kernels do is not known: {reason}")));
             }
             self.remark(lowered, verdict, &report);
             self.reports.push(report);
-            plans.extend(plan);
         }
         plans
     }
@@ -126,5 +139,13 @@ impl Run<'_, '_> {
             let text = format!("echo-sr: the report can't be written to {}: {reason}", path.display());
             diagnostics::error(self.module, &text);
         }
+    }
+}
+
+/// The plan of an accepted pair.
+fn accepted(verdict: &Verdict) -> Option<&MergePlan> {
+    match &verdict.decision {
+        Decision::Accept(plan) => Some(plan),
+        Decision::Decline(_) => None,
     }
 }

@@ -180,18 +180,24 @@ bool echo_sr_shim_may_inline(LLVMValueRef Caller, LLVMValueRef Callee) {
   return AttributeFuncs::areInlineCompatible(*To, *From) && Same("target-cpu") && Same("target-features");
 }
 
-// Calls Visit for each variable that a debug record next to the instruction binds: value (or address), name, and how many calls deep the
-// variable's function is inlined. (The C API has this since LLVM 20 only, and a plugin that names its functions does not even load in 19.)
-void echo_sr_shim_debug_variables(LLVMValueRef At, void (*Visit)(void *, LLVMValueRef, const char *, size_t, size_t), void *Data) {
+// Calls Visit for each variable that a debug record next to the instruction binds: the value, whether it is the variable's address (else
+// it is what the variable holds), the variable's name, and how many calls deep its function is inlined. (The C API has this since LLVM 20
+// only, and a plugin that names its functions does not even load in 19.)
+void echo_sr_shim_debug_variables(LLVMValueRef At,
+                                  void (*Visit)(void *, LLVMValueRef, bool, const char *, size_t, size_t), void *Data) {
   for (DbgVariableRecord &Record : filterDbgVars(cast<Instruction>(unwrap(At))->getDbgRecordRange())) {
-    Value *Bound = Record.getNumVariableLocationOps() == 0 ? nullptr : Record.getVariableLocationOp(0);
-    if (!Bound)
-      continue;
     size_t Depth = 0;
     for (const DILocation *Place = Record.getDebugLoc()->getInlinedAt(); Place; Place = Place->getInlinedAt())
       ++Depth;
     StringRef Name = Record.getVariable()->getName();
-    Visit(Data, wrap(Bound), Name.data(), Name.size(), Depth);
+    auto Tell = [&](Value *Bound, bool IsAddress) {
+      if (Bound)
+        Visit(Data, wrap(Bound), IsAddress, Name.data(), Name.size(), Depth);
+    };
+    if (Record.isDbgAssign())
+      Tell(Record.getAddress(), true);
+    if (Record.getNumVariableLocationOps() != 0)
+      Tell(Record.getVariableLocationOp(0), Record.isDbgDeclare() || Record.getExpression()->startsWithDeref());
   }
 }
 

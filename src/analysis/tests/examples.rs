@@ -3,7 +3,7 @@
 use super::super::Options;
 use super::super::program::{Space, WaitScope};
 use super::super::testing::{Build, LEGACY, codes, concurrent, overwrites, reads, writes};
-use super::super::verdict::{FreeAction, SyncAction};
+use super::super::verdict::{Decision, FreeAction, SyncAction};
 
 const LEGACY_WAIT: SyncAction = SyncAction::Wait(WaitScope::Stream(LEGACY));
 const RELEASE: FreeAction = FreeAction::Release { wait: None };
@@ -193,4 +193,25 @@ fn buffers_of_other_kinds_are_no_candidates() {
     b.object(d).space = Space::Both;
     b.upload(d, h);
     assert!(b.verdicts(&Options::default()).is_empty());
+}
+
+#[test]
+fn a_limit_on_merges_is_part_of_what_is_proved() {
+    let two_pairs = || {
+        let mut b = Build::main();
+        let (h, d) = (b.malloc("h"), b.cuda_malloc("d"));
+        let (out, d_out) = (b.malloc("out"), b.cuda_malloc("d_out"));
+        b.host(&[writes(h)]);
+        b.upload(d, h);
+        b.launch("kernel", &[reads(d), writes(d_out)]);
+        b.download(out, d_out);
+        b.host(&[reads(out), reads(h)]);
+        b
+    };
+    for (max_merges, merged) in [(None, 2), (Some(2), 2), (Some(1), 1), (Some(0), 0)] {
+        let verdicts = two_pairs().verdicts(&Options { max_merges, ..concurrent() });
+        assert_eq!(verdicts.len(), 2);
+        let accepted = verdicts.iter().filter(|verdict| matches!(verdict.decision, Decision::Accept(_))).count();
+        assert_eq!(accepted, merged, "{max_merges:?}");
+    }
 }
