@@ -61,7 +61,7 @@ impl Value<'_> {
         }
     }
 
-    /// What a pointer points to, under bitcasts, address space casts and GEPs with nothing but zero indices.
+    /// The value that a pointer is, under bitcasts, address space casts and GEPs whose indices are all zero.
     #[must_use]
     pub fn strip_casts(self) -> Self {
         let mut value = self;

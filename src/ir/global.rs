@@ -20,9 +20,7 @@ impl<'m> Value<'m> {
         unsafe { !LLVMIsAFunction(self.raw).is_null() }
     }
 
-    /// Is it a global variable?
-    #[must_use]
-    pub fn is_global_variable(self) -> bool {
+    fn is_global_variable(self) -> bool {
         // SAFETY: as above.
         unsafe { !LLVMIsAGlobalVariable(self.raw).is_null() }
     }

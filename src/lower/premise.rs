@@ -9,12 +9,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use inkwell::llvm_sys::LLVMIntPredicate;
-
 use super::allocations::{Allocation, Delivery, POINTER_BYTES};
 use super::flow::Flow;
 use super::slots::{Definition, Slots};
-use crate::ir::{Block, Module, Opcode, Value};
+use crate::ir::{Block, IntPredicate, Module, Opcode, Value};
 
 /// The edges at which the graph ends: from where control comes only if an allocation has failed to where it comes otherwise too.
 pub(super) fn cut_edges<'m>(
@@ -71,8 +69,8 @@ fn failure_edge<'m>(block: Block<'m>, failed_if_null: impl Fn(Value<'m>) -> Opti
     let tested = condition.operand(0).filter(|_| condition.operand(1).is_some_and(Value::is_null))?;
     let failed_if_null = failed_if_null(tested)?;
     let is_null = match predicate {
-        LLVMIntPredicate::LLVMIntEQ => true,
-        LLVMIntPredicate::LLVMIntNE => false,
+        IntPredicate::LLVMIntEQ => true,
+        IntPredicate::LLVMIntNE => false,
         _ => return None,
     };
     let [yes, no] = block.successors()[..] else { return None };

@@ -6,12 +6,11 @@
 use std::collections::HashMap;
 use std::ffi::CString;
 
-use inkwell::llvm_sys::LLVMIntPredicate;
 use inkwell::llvm_sys::core::*;
 use inkwell::llvm_sys::debuginfo::LLVMInstructionGetDebugLoc;
 use inkwell::llvm_sys::prelude::*;
 
-use crate::ir::{Module, Value};
+use crate::ir::{IntPredicate, Module, Value};
 
 unsafe extern "C" {
     fn echo_sr_shim_change_to_call(invoke: LLVMValueRef) -> LLVMValueRef;
@@ -125,7 +124,7 @@ impl<'m> Editor<'m> {
     pub(super) fn equal(&mut self, left: Value<'m>, right: Value<'m>) -> Value<'m> {
         // SAFETY: both have the same type and dominate the position.
         self.wrap(unsafe {
-            LLVMBuildICmp(self.builder, LLVMIntPredicate::LLVMIntEQ, left.raw(), right.raw(), c"".as_ptr())
+            LLVMBuildICmp(self.builder, IntPredicate::LLVMIntEQ, left.raw(), right.raw(), c"".as_ptr())
         })
     }
 
