@@ -12,7 +12,7 @@
 //!                                              report   verdicts → text, JSON Lines, remarks
 //! ```
 //!
-//! `calls` says what CUDA and libc calls mean. `analysis`, `calls`, `report` and the data half of `effects` know no LLVM type.
+//! `calls` says what CUDA and libc calls mean. `ir` is the view of LLVM IR through which the others read it. `analysis`, `calls`, `report` and the data half of `effects` know no LLVM type.
 
 pub mod analysis;
 pub mod calls;
@@ -23,6 +23,8 @@ pub mod report;
 #[cfg(all(feature = "llvm19", feature = "llvm22"))]
 compile_error!("choose one LLVM version: --no-default-features --features llvm19, or the default llvm22");
 
+#[cfg(any(feature = "llvm19", feature = "llvm22"))]
+pub mod ir;
 #[cfg(any(feature = "llvm19", feature = "llvm22"))]
 pub mod lower;
 #[cfg(any(feature = "llvm19", feature = "llvm22"))]

@@ -51,9 +51,12 @@ fn effects() -> EffectTable {
 fn host_ir(program: &str) -> String {
     let directory = scratch();
     write(directory.path(), "program.cu", &format!("{PRELUDE}\n#line 1\n{program}"));
+    // With a device half to embed (what it holds does not matter here), clang registers the kernels.
+    write(directory.path(), "program.fatbin", "a device half");
     let arguments =
         ["-g", "--cuda-host-only", "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes", "program.cu", "-o", "raw.ll"];
-    succeed(clang_without_plugin(directory.path()).args(arguments));
+    let device_half = ["-Xclang", "-fcuda-include-gpubinary", "-Xclang", "program.fatbin"];
+    succeed(clang_without_plugin(directory.path()).args(arguments).args(device_half));
     let passes = format!("-passes=echo-sr-prepare,{}", before_optimizer_early(directory.path()));
     succeed(opt("22", plugin()).current_dir(directory.path()).args(["-S", &passes, "raw.ll", "-o", "out.ll"]));
     std::fs::read_to_string(directory.path().join("out.ll")).expect("opt wrote its output")

@@ -66,7 +66,7 @@ fn expected() -> Vec<(&'static str, &'static str)> {
 }
 
 /// The host module as the pass sees it, as the given clang compiles it.
-fn host_module<R>(clang: &mut Command, directory: &Path, read: impl FnOnce(echo_sr::pass::ir::Module<'_>) -> R) -> R {
+fn host_module<R>(clang: &mut Command, directory: &Path, read: impl FnOnce(echo_sr::ir::Module<'_>) -> R) -> R {
     write(directory, "program.cu", PROGRAM);
     succeed(clang.args(["-save-temps", "-c", "program.cu", "-o", "program.o"]));
     let bitcode = std::fs::read_dir(directory)

@@ -26,7 +26,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{EffectTable, KernelEffects, ParamEffect, record};
-use crate::pass::ir::{LLVMLinkage, LLVMOpcode, LLVMTypeKind, LLVMValueKind, Module, Value};
+use crate::ir::{Linkage, Module, Opcode, TypeKind, Value, ValueKind};
 
 /// LLVM's number of the calling convention `ptx_kernel`.
 const PTX_KERNEL: u32 = 71;
@@ -67,7 +67,7 @@ fn annotated_kernels<'m>(module: Module<'m>) -> HashSet<Value<'m>> {
     let is_kernel = |values: &[Option<Value<'m>>]| {
         values[1..].chunks(2).any(|pair| match pair {
             [Some(key), Some(value)] => {
-                key.metadata_string().as_deref() == Some("kernel") && value.as_integer() == Some(1)
+                key.metadata_string().as_deref() == Some("kernel") && value.constant_uint() == Some(1)
             }
             _ => false,
         })
@@ -118,21 +118,13 @@ enum Holds {
 fn effects_of_kernel(kernel: Value<'_>) -> KernelEffects {
     let params: Vec<Holds> =
         kernel.parameters().iter().enumerate().map(|(at, param)| holds(kernel, at, *param)).collect();
-    let replaceable = matches!(
-        kernel.linkage(),
-        Some(LLVMLinkage::LLVMWeakAnyLinkage | LLVMLinkage::LLVMLinkOnceAnyLinkage | LLVMLinkage::LLVMCommonLinkage)
-    );
-    if replaceable {
+    if kernel.is_interposable() {
         let unknown = params.iter().map(|holds| (*holds != Holds::Nothing).then_some(ParamEffect::UNKNOWN));
         return KernelEffects { params: unknown.collect(), touches_other_memory: true };
     }
     let copied = matches!(
         kernel.linkage(),
-        Some(
-            LLVMLinkage::LLVMWeakODRLinkage
-                | LLVMLinkage::LLVMLinkOnceODRLinkage
-                | LLVMLinkage::LLVMAvailableExternallyLinkage
-        )
+        Some(Linkage::LLVMWeakODRLinkage | Linkage::LLVMLinkOnceODRLinkage | Linkage::LLVMAvailableExternallyLinkage)
     );
     let mut walk = Walk::new(kernel, params);
     walk.find_origins();
@@ -143,17 +135,17 @@ fn effects_of_kernel(kernel: Value<'_>) -> KernelEffects {
 fn holds(kernel: Value<'_>, at: usize, param: Value<'_>) -> Holds {
     let ty = param.ty();
     match ty.kind() {
-        LLVMTypeKind::LLVMPointerTypeKind => match kernel.byval_size(at) {
+        TypeKind::LLVMPointerTypeKind => match kernel.byval_size(at) {
             None => Holds::Pointer,
             Some(size) if size < POINTER_BYTES => Holds::Nothing,
             Some(_) => Holds::Struct,
         },
         // An integer may hold a pointer that the host cast; the host half sees that cast.
-        LLVMTypeKind::LLVMIntegerTypeKind
-        | LLVMTypeKind::LLVMHalfTypeKind
-        | LLVMTypeKind::LLVMBFloatTypeKind
-        | LLVMTypeKind::LLVMFloatTypeKind
-        | LLVMTypeKind::LLVMDoubleTypeKind => Holds::Nothing,
+        TypeKind::LLVMIntegerTypeKind
+        | TypeKind::LLVMHalfTypeKind
+        | TypeKind::LLVMBFloatTypeKind
+        | TypeKind::LLVMFloatTypeKind
+        | TypeKind::LLVMDoubleTypeKind => Holds::Nothing,
         _ => Holds::Unknown,
     }
 }
@@ -180,7 +172,7 @@ impl<'m> Walk<'m> {
         Self {
             params,
             arguments: kernel.parameters().into_iter().enumerate().map(|(at, param)| (param, at)).collect(),
-            instructions: kernel.instructions(),
+            instructions: kernel.instructions().collect(),
             origins: HashMap::new(),
             effects,
             strays: false,
@@ -206,23 +198,20 @@ impl<'m> Walk<'m> {
         let operands = inst.operands();
         let mut origin = Origin::default();
         match inst.opcode() {
-            Some(LLVMOpcode::LLVMAlloca) => {}
-            Some(
-                LLVMOpcode::LLVMGetElementPtr
-                | LLVMOpcode::LLVMBitCast
-                | LLVMOpcode::LLVMAddrSpaceCast
-                | LLVMOpcode::LLVMFreeze,
-            ) => origin = self.origin(operands[0]),
-            Some(LLVMOpcode::LLVMSelect) => {
+            Some(Opcode::LLVMAlloca) => {}
+            Some(Opcode::LLVMGetElementPtr | Opcode::LLVMBitCast | Opcode::LLVMAddrSpaceCast | Opcode::LLVMFreeze) => {
+                origin = self.origin(operands[0])
+            }
+            Some(Opcode::LLVMSelect) => {
                 origin.add(&self.origin(operands[1]));
                 origin.add(&self.origin(operands[2]));
             }
-            Some(LLVMOpcode::LLVMPHI) => {
-                for incoming in inst.incoming() {
+            Some(Opcode::LLVMPHI) => {
+                for (incoming, _) in inst.incoming() {
                     origin.add(&self.origin(incoming));
                 }
             }
-            Some(LLVMOpcode::LLVMLoad) => {
+            Some(Opcode::LLVMLoad) => {
                 let from = self.origin(operands[0]);
                 // From a struct parameter and nothing else: the pointers of that parameter.
                 if !from.structs.is_empty() && from.params.is_empty() && !from.variable && !from.elsewhere {
@@ -232,7 +221,7 @@ impl<'m> Walk<'m> {
                     origin.elsewhere = true;
                 }
             }
-            Some(LLVMOpcode::LLVMCall) if intrinsic(inst).is_some_and(|name| passes_pointer_on(&name)) => {
+            Some(Opcode::LLVMCall) if intrinsic(inst).is_some_and(|name| passes_pointer_on(&name)) => {
                 origin = self.origin(inst.arguments()[0]);
             }
             _ => origin = Origin::elsewhere(),
@@ -242,7 +231,7 @@ impl<'m> Walk<'m> {
 
     /// Origin of any value that is used as a pointer.
     fn origin(&self, value: Value<'m>) -> Origin {
-        use LLVMValueKind::{
+        use ValueKind::{
             LLVMArgumentValueKind, LLVMConstantExprValueKind, LLVMConstantPointerNullValueKind, LLVMFunctionValueKind,
             LLVMGlobalVariableValueKind, LLVMInstructionValueKind, LLVMPoisonValueKind, LLVMUndefValueValueKind,
         };
@@ -266,10 +255,9 @@ impl<'m> Walk<'m> {
                 Origin { variable: !own, ..Origin::default() }
             }
             LLVMConstantExprValueKind => match (value.opcode(), value.operands().first()) {
-                (
-                    Some(LLVMOpcode::LLVMGetElementPtr | LLVMOpcode::LLVMBitCast | LLVMOpcode::LLVMAddrSpaceCast),
-                    Some(base),
-                ) => self.origin(*base),
+                (Some(Opcode::LLVMGetElementPtr | Opcode::LLVMBitCast | Opcode::LLVMAddrSpaceCast), Some(base)) => {
+                    self.origin(*base)
+                }
                 _ => Origin::elsewhere(),
             },
             _ => Origin::elsewhere(),
@@ -286,33 +274,33 @@ impl<'m> Walk<'m> {
     fn count(&mut self, inst: Value<'m>) {
         let operands = inst.operands();
         match inst.opcode() {
-            Some(LLVMOpcode::LLVMLoad) => self.access(operands[0], true, false),
-            Some(LLVMOpcode::LLVMStore) => {
+            Some(Opcode::LLVMLoad) => self.access(operands[0], true, false),
+            Some(Opcode::LLVMStore) => {
                 self.access(operands[1], false, true);
                 self.escape(operands[0]);
             }
-            Some(LLVMOpcode::LLVMAtomicRMW) => {
+            Some(Opcode::LLVMAtomicRMW) => {
                 self.access(operands[0], true, true);
                 self.escape(operands[1]);
             }
-            Some(LLVMOpcode::LLVMAtomicCmpXchg) => {
+            Some(Opcode::LLVMAtomicCmpXchg) => {
                 self.access(operands[0], true, true);
                 self.escape(operands[1]);
                 self.escape(operands[2]);
             }
             // The pointer that these yield has its origin; a vector of pointers has none.
             Some(
-                LLVMOpcode::LLVMGetElementPtr
-                | LLVMOpcode::LLVMBitCast
-                | LLVMOpcode::LLVMAddrSpaceCast
-                | LLVMOpcode::LLVMFreeze
-                | LLVMOpcode::LLVMSelect
-                | LLVMOpcode::LLVMPHI,
+                Opcode::LLVMGetElementPtr
+                | Opcode::LLVMBitCast
+                | Opcode::LLVMAddrSpaceCast
+                | Opcode::LLVMFreeze
+                | Opcode::LLVMSelect
+                | Opcode::LLVMPHI,
             ) if inst.ty().is_pointer() => {}
             // A comparison keeps nothing of a pointer.
-            Some(LLVMOpcode::LLVMICmp) => {}
-            Some(LLVMOpcode::LLVMCall | LLVMOpcode::LLVMInvoke | LLVMOpcode::LLVMCallBr) => self.count_call(inst),
-            Some(LLVMOpcode::LLVMPHI) => inst.incoming().into_iter().for_each(|value| self.escape(value)),
+            Some(Opcode::LLVMICmp) => {}
+            Some(Opcode::LLVMCall | Opcode::LLVMInvoke | Opcode::LLVMCallBr) => self.count_call(inst),
+            Some(Opcode::LLVMPHI) => inst.incoming().into_iter().for_each(|(value, _)| self.escape(value)),
             _ => operands.into_iter().for_each(|value| self.escape(value)),
         }
     }
@@ -346,17 +334,16 @@ impl<'m> Walk<'m> {
             }
             _ => {}
         }
-        let memory = call.call_memory();
-        self.strays |= memory.elsewhere;
-        for (at, argument) in arguments.into_iter().enumerate() {
+        self.strays |= !call.touches_arguments_only();
+        for (argument, at) in arguments.into_iter().zip(0..) {
             if !argument.ty().is_pointer() {
                 // A vector or struct of pointers escaped where it was made; constants have no parameter in them.
                 continue;
             }
-            let effect = call.call_argument(at);
+            let effect = call.argument_effect(at);
             let structs = self.origin(argument).structs;
             self.make_unknown(structs);
-            self.access(argument, effect.reads && memory.reads_arguments, effect.writes && memory.writes_arguments);
+            self.access(argument, effect.reads, effect.writes);
             if effect.captures && !effect.copied {
                 self.escape(argument);
             }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::EffectTable;
 use super::fatbin::{self, FatbinError};
-use crate::pass::ir::{Module, Value};
+use crate::ir::{Module, Value};
 
 /// Name of the kernel that each launch stub stands for. The stub is what `cudaLaunchKernel` gets as its first argument.
 ///
@@ -19,8 +19,8 @@ pub fn kernels_of_module(module: Module<'_>) -> BTreeMap<String, String> {
         }
     };
     if let Some(register) = module.function("__cudaRegisterFunction") {
-        for call in register.users() {
-            if let [_, stub, _, name, ..] = call.arguments()[..] {
+        for usage in register.uses() {
+            if let [_, stub, _, name, ..] = usage.user.arguments()[..] {
                 add(stub.strip_casts(), string(name));
             }
         }

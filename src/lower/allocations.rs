@@ -1,7 +1,6 @@
 //! Allocation sites: the calls of a function that make buffers, and how each hands out its pointer.
 
 use super::flow::Flow;
-use super::ir::{Block, Module, Value};
 use super::slots::{Cell, Slots};
 use super::symbolic::Atoms;
 use crate::analysis::program::{Allocator, Space};
@@ -9,6 +8,7 @@ use crate::analysis::symbolic::Sym;
 use crate::calls::cuda::Meaning;
 use crate::calls::models::Action;
 use crate::calls::{Callee, classify};
+use crate::ir::{Block, Module, Value};
 
 /// A call that makes a buffer.
 #[derive(Clone, Debug)]

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::ir::{Block, Module, Value};
 use super::launches::is_stub;
 use crate::analysis::program::{BlemishKind, ModuleFacts};
 use crate::calls::cuda::Meaning;
 use crate::calls::{Callee, classify};
 use crate::effects::host::kernels_of_module;
 use crate::effects::{EffectTable, KernelEffects};
+use crate::ir::{Module, Value};
 
 /// Facts of a module.
 pub struct Context<'m> {
@@ -71,18 +71,15 @@ pub(super) struct CallFacts {
 impl<'m> Context<'m> {
     /// Of a host module, with what is known of its kernels.
     #[must_use]
-    pub fn new(module: crate::pass::ir::Module<'m>, effects: EffectTable) -> Self {
-        let view = Module::new(module);
-        let defined: Vec<_> = view.functions().filter(|function| !function.is_declaration()).collect();
+    pub fn new(module: Module<'m>, effects: EffectTable) -> Self {
+        let defined: Vec<_> = module.functions().filter(|function| !function.is_declaration()).collect();
         let mut threads = !defined.iter().any(|function| function.name() == "main");
         let mut devices = HashSet::new();
         let mut summaries: HashMap<_, Summary> = HashMap::new();
         let mut calls: HashMap<_, Vec<Value<'m>>> = HashMap::new();
         for function in &defined {
             let mut summary = Summary::default();
-            for call in
-                function.blocks().into_iter().flat_map(Block::instructions).filter(|instruction| instruction.is_call())
-            {
+            for call in function.instructions().filter(|instruction| instruction.is_call()) {
                 match call.called_function().filter(|callee| !callee.is_declaration() && !callee.is_interposable()) {
                     Some(callee) => calls.entry(*function).or_default().push(callee),
                     None => {
@@ -101,9 +98,9 @@ impl<'m> Context<'m> {
         let selects_devices = devices.iter().any(|device| *device != Some(0));
         let stubs = defined.iter().copied().filter(|function| is_stub(*function)).collect();
         let names = kernels_of_module(module);
-        let kernels = view.functions().filter_map(|stub| Some((stub, names.get(&stub.name())?.clone()))).collect();
+        let kernels = module.functions().filter_map(|stub| Some((stub, names.get(&stub.name())?.clone()))).collect();
         Self {
-            module: view,
+            module,
             facts: ModuleFacts { starts_threads: threads, selects_devices, entry_quiet: false },
             effects,
             kernels,
@@ -130,16 +127,16 @@ impl<'m> Context<'m> {
         call.called_function().is_some_and(|callee| self.stubs.contains(&callee))
     }
 
-    /// The kernel that a host stub launches, by name; the stub's own name if the module does not say.
+    /// The kernel that a host stub launches, for people; the stub's own name if the module does not register it.
     #[must_use]
     pub fn kernel_name(&self, stub: Value<'m>) -> String {
-        self.kernels.get(&stub).cloned().unwrap_or_else(|| kernel_of_stub(&stub.name()))
+        self.kernels.get(&stub).cloned().unwrap_or_else(|| stub.name())
     }
 
-    /// What a kernel does; `None` without a record.
+    /// What the kernel of a host stub does; `None` without a record, or if the module does not register the stub.
     #[must_use]
-    pub fn kernel_effects(&self, name: &str) -> Option<&KernelEffects> {
-        self.effects.kernels.get(name)
+    pub fn kernel_effects(&self, stub: Value<'m>) -> Option<&KernelEffects> {
+        self.effects.kernels.get(self.kernels.get(&stub)?)
     }
 
     /// May code that ran before `main`, in this module, have started GPU work?
@@ -243,31 +240,5 @@ fn close<'m>(summaries: &mut HashMap<Value<'m>, Summary>, calls: &HashMap<Value<
                 open.push(*caller);
             }
         }
-    }
-}
-
-/// The kernel's name by the mangling of its stub: clang mangles `__device_stub__k` where the kernel is `k`.
-fn kernel_of_stub(stub: &str) -> String {
-    const MARK: &str = "__device_stub__";
-    let Some(at) = stub.find(MARK) else { return stub.to_owned() };
-    let (before, rest) = (&stub[..at], &stub[at + MARK.len()..]);
-    let digits = before.len() - before.trim_end_matches(|c: char| c.is_ascii_digit()).len();
-    let (prefix, length) = before.split_at(before.len() - digits);
-    match length.parse::<usize>().ok().and_then(|length| length.checked_sub(MARK.len())) {
-        Some(length) => format!("{prefix}{length}{rest}"),
-        None => format!("{before}{rest}"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::kernel_of_stub;
-
-    #[test]
-    fn a_stub_names_its_kernel() {
-        assert_eq!(kernel_of_stub("_Z20__device_stub__scalePfm"), "_Z5scalePfm");
-        assert_eq!(kernel_of_stub("_ZN2ns18__device_stub__fooIfEEvPT_"), "_ZN2ns3fooIfEEvPT_");
-        assert_eq!(kernel_of_stub("__device_stub__plain"), "plain");
-        assert_eq!(kernel_of_stub("_Z5scalePfm"), "_Z5scalePfm");
     }
 }

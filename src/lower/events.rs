@@ -5,7 +5,6 @@
 
 use super::allocations::space;
 use super::context::call_facts;
-use super::ir::Value;
 use super::pointers::Pointer;
 use super::{Lowering, context};
 use crate::analysis::program::{
@@ -16,6 +15,7 @@ use crate::analysis::symbolic::Sym;
 use crate::calls::cuda::{CopyKind, Meaning, Row, StreamArg};
 use crate::calls::models::{Action, Model, Param};
 use crate::calls::{Callee, classify};
+use crate::ir::Value;
 
 /// Directions of a copy, as in `cudaMemcpyKind` of driver_types.h.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -157,7 +157,7 @@ impl<'m> Lowering<'_, 'm> {
         let mut accesses = Vec::new();
         for (index, pointer) in self.pointer_arguments(call, &[]) {
             let effect = call.argument_effect(index);
-            if effect.captures || callee.is_interposable() || call.is_by_value(index) || !call.does_not_free(index) {
+            if effect.captures || callee.is_interposable() || effect.copied || !call.does_not_free(index) {
                 self.record_use(call, pointer.object, UseKind::PassedTo(name.clone()));
                 continue;
             }

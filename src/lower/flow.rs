@@ -6,8 +6,8 @@ use petgraph::algo::{dominators, tarjan_scc};
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::DfsPostOrder;
 
-use super::ir::{Block, Opcode, Value};
 use crate::calls::{Callee, classify};
+use crate::ir::{Block, Opcode, Value};
 
 /// Control flow of one function.
 pub(super) struct Flow<'m> {
@@ -22,7 +22,7 @@ impl<'m> Flow<'m> {
     /// Of a function with a body; `None` for a declaration.
     #[must_use]
     pub(super) fn of(function: Value<'m>) -> Option<Self> {
-        let entry = *function.blocks().first()?;
+        let entry = function.blocks().next()?;
         let mut graph = DiGraph::new();
         let mut index = HashMap::from([(entry, graph.add_node(entry))]);
         let mut open = vec![entry];

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use super::Lowering;
 use super::allocations::POINTER_BYTES;
-use super::ir::{Opcode, Value};
 use super::slots::{Cell, Definition};
 use crate::analysis::program::{CudaEvent, CudaEventId, Program, Stream, StreamId};
 use crate::calls::cuda::{Meaning, StreamArg};
 use crate::calls::{Callee, classify};
+use crate::ir::{Opcode, Value};
 
 /// `cudaStreamLegacy` and `cudaStreamPerThread` of driver_types.h.
 const LEGACY: u64 = 1;

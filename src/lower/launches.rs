@@ -6,7 +6,6 @@
 use std::collections::HashSet;
 
 use super::allocations::{Delivery, POINTER_BYTES};
-use super::ir::{Block, Opcode, Value};
 use super::pointers::Pointer;
 use super::slots::{Cell, Definition};
 use super::{Lowering, sites};
@@ -14,7 +13,8 @@ use crate::analysis::program::{Access, AccessKind, Event, ObjectId, Range, Site,
 use crate::analysis::symbolic::Sym;
 use crate::calls::cuda::Meaning;
 use crate::calls::{Callee, classify};
-use crate::effects::ParamEffect;
+use crate::effects::{KernelEffects, ParamEffect};
+use crate::ir::{Block, Opcode, Value};
 
 /// One argument of a launch.
 #[derive(Default)]
@@ -35,11 +35,8 @@ impl<'m> Lowering<'_, 'm> {
         stream: Option<u8>,
         per_thread: bool,
     ) -> Event {
-        let stub = call.argument(u32::from(function));
-        let name = match stub.filter(|stub| stub.is_function()) {
-            Some(stub) => self.context.kernel_name(stub),
-            None => "a kernel chosen at run time".to_owned(),
-        };
+        let stub = call.argument(u32::from(function)).filter(|stub| stub.is_function());
+        let name = stub.map_or_else(|| "a kernel chosen at run time".to_owned(), |stub| self.context.kernel_name(stub));
         let stream = match stream.and_then(|stream| call.argument(u32::from(stream))) {
             Some(handle) => self.launch_stream(handle, per_thread, call),
             None => self.unknown_stream(call),
@@ -50,8 +47,8 @@ impl<'m> Lowering<'_, 'm> {
             self.arguments_escape(call);
         }
         let arguments = arguments.flatten();
-        let known = stub.is_some_and(Value::is_function) && arguments.is_some();
-        self.kernel(call, name, stream, &arguments.unwrap_or_default(), known)
+        let record = stub.and_then(|stub| self.context.kernel_effects(stub)).filter(|_| arguments.is_some());
+        self.kernel(call, name, stream, &arguments.unwrap_or_default(), record)
     }
 
     /// A call of a stub that was not inlined.
@@ -60,8 +57,8 @@ impl<'m> Lowering<'_, 'm> {
         let stream = self.configured_stream(call, launches_per_thread(stub));
         let count = call.argument_count();
         // A structure may have been spread over several arguments, or passed as a hidden copy: the positions then say nothing.
-        let declared = self.context.kernel_effects(&name).map(|effects| effects.params.len());
-        let known = declared == Some(count as usize) && !(0..count).any(|index| call.is_by_value(index));
+        let spread = (0..count).any(|index| call.argument_effect(index).copied);
+        let record = self.context.kernel_effects(stub).filter(|_| !spread);
         let arguments: Vec<_> = (0..count)
             .map(|index| {
                 let value = call.argument(index);
@@ -69,31 +66,27 @@ impl<'m> Lowering<'_, 'm> {
                 KernelArgument { pointers: pointer.into_iter().collect(), value }
             })
             .collect();
-        self.kernel(call, name, stream, &arguments, known)
+        self.kernel(call, name, stream, &arguments, record)
     }
 
+    /// `record`: what the kernel does, if that is known. It is believed where it has the parameters that the launch has arguments.
     fn kernel(
         &mut self,
         call: Value<'m>,
         name: String,
         stream: StreamId,
         arguments: &[KernelArgument<'m>],
-        known: bool,
+        record: Option<&KernelEffects>,
     ) -> Event {
-        let record = self
-            .context
-            .kernel_effects(&name)
-            .filter(|record| known && record.params.len() == arguments.len())
-            .cloned();
-        let touches_captured = record.as_ref().is_none_or(|record| record.touches_other_memory);
+        let record = record.filter(|record| record.params.len() == arguments.len());
+        let touches_captured = record.is_none_or(|record| record.touches_other_memory);
         let mut work = Work { name, kind: WorkKind::Launch, accesses: vec![], touches_captured, captures: vec![] };
         for (argument, index) in arguments.iter().zip(0..) {
             for pointer in &argument.pointers {
                 // A pointer where the record says that there is none is one of a structure's.
-                let effect = record.as_ref().and_then(|record| record.params[index]).unwrap_or(ParamEffect::UNKNOWN);
+                let effect = record.and_then(|record| record.params[index]).unwrap_or(ParamEffect::UNKNOWN);
                 let certain = argument.value.is_some();
                 let count = record
-                    .as_ref()
                     .and(effect.writes_all)
                     .and_then(|all| Some((arguments.get(all.count_param as usize)?.value?, all.scale)));
                 self.kernel_argument(call, pointer, effect, certain, count, &mut work);
@@ -294,7 +287,7 @@ fn is_pop(call: Value<'_>) -> bool {
 
 /// Does a stub launch with the per-thread default stream for null?
 fn launches_per_thread(stub: Value<'_>) -> bool {
-    stub.blocks().into_iter().flat_map(Block::instructions).filter_map(Value::called_function).any(|callee| {
+    stub.instructions().filter_map(Value::called_function).any(|callee| {
         matches!(classify(&callee.name()), Callee::Cuda { row, per_thread: true } if matches!(row.meaning, Meaning::Launch { .. }))
     })
 }
@@ -302,8 +295,7 @@ fn launches_per_thread(stub: Value<'_>) -> bool {
 /// Is a defined function a kernel's host stub: does it take the configuration back, launch once, and do nothing else that matters?
 pub(super) fn is_stub(function: Value<'_>) -> bool {
     let (mut pops, mut launches) = (0, 0);
-    for call in function.blocks().into_iter().flat_map(Block::instructions).filter(|instruction| instruction.is_call())
-    {
+    for call in function.instructions().filter(|instruction| instruction.is_call()) {
         let Some(callee) = call.called_function().filter(|callee| callee.is_declaration()) else { return false };
         let name = callee.name();
         // nvcc's stubs ask for the kernel's handle once, behind the guard of a static variable.

@@ -21,7 +21,6 @@ mod context;
 mod events;
 mod flow;
 mod handles;
-pub mod ir;
 mod launches;
 mod pointers;
 mod premise;
@@ -39,7 +38,6 @@ pub use self::allocations::{Allocation, Delivery};
 pub use self::context::Context;
 use self::flow::Flow;
 use self::handles::Handles;
-use self::ir::{Block, Module, Opcode, Value};
 use self::pointers::Pointers;
 pub use self::slots::Cell;
 use self::slots::Slots;
@@ -50,6 +48,7 @@ use crate::analysis::program::{
 };
 use crate::analysis::symbolic::Sym;
 use crate::calls::{Callee, classify};
+use crate::ir::{Module, Opcode, Value};
 
 /// Functions with more blocks than this are declined. The analyses are linear in blocks for each pair; no function of the samples has over
 /// 300 after inlining, generated code can have very many more.
@@ -76,7 +75,7 @@ impl<'m> Lowered<'m> {
 /// Does the function make device buffers? Others need not be lowered.
 #[must_use]
 pub fn has_device_allocation(function: Value<'_>) -> bool {
-    function.blocks().into_iter().flat_map(Block::instructions).any(|call| {
+    function.instructions().any(|call| {
         call.called_function().filter(|callee| callee.is_declaration()).is_some_and(|callee| {
             match classify(&callee.name()) {
                 Callee::Cuda { row, .. } => matches!(
@@ -284,7 +283,7 @@ impl<'m> Lowering<'_, 'm> {
             .map(|(at, kind, objects)| Blemish { kind, objects, node: node(&at), site: sites::site(at) })
             .collect();
         let mut of_function = Vec::new();
-        if self.function.has_function_attribute("optnone") {
+        if self.function.has_attribute("optnone") {
             of_function.push(BlemishKind::NotOptimised);
         }
         if self.context.captures_streams() {

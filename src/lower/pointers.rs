@@ -12,12 +12,12 @@ use std::collections::HashMap;
 
 use super::allocations::{Allocation, Delivery, POINTER_BYTES};
 use super::flow::Flow;
-use super::ir::{Block, Module, Opcode, Value};
 use super::slots::{Definition, Slots};
 use super::symbolic::Atoms;
 use crate::analysis::program::ObjectId;
 use crate::analysis::symbolic::Sym;
 use crate::calls::{Callee, classify};
+use crate::ir::{Block, Module, Opcode, Value};
 
 /// Where a pointer points.
 #[derive(Clone, PartialEq, Eq, Debug)]

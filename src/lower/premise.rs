@@ -9,12 +9,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use inkwell::llvm_sys::LLVMIntPredicate;
-
 use super::allocations::{Allocation, Delivery, POINTER_BYTES};
 use super::flow::Flow;
-use super::ir::{Block, Module, Opcode, Value};
 use super::slots::{Definition, Slots};
+use crate::ir::{Block, IntPredicate, Module, Opcode, Value};
 
 /// Where control only comes if an allocation has failed.
 pub(super) struct Failures<'m> {
@@ -80,8 +78,8 @@ fn failure_edge<'m>(block: Block<'m>, failed_if_null: impl Fn(Value<'m>) -> Opti
     let tested = condition.operand(0).filter(|_| condition.operand(1).is_some_and(Value::is_null))?;
     let failed_if_null = failed_if_null(tested)?;
     let is_null = match predicate {
-        LLVMIntPredicate::LLVMIntEQ => true,
-        LLVMIntPredicate::LLVMIntNE => false,
+        IntPredicate::LLVMIntEQ => true,
+        IntPredicate::LLVMIntNE => false,
         _ => return None,
     };
     let [yes, no] = block.successors()[..] else { return None };

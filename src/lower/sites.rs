@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use super::allocations::{Allocation, Delivery};
 use super::flow::Flow;
-use super::ir::{Block, Location, Module, Value};
 use super::slots::Slots;
 use crate::analysis::program::Site;
+use crate::ir::{Block, Location, Module, Value};
 
 /// The place of an instruction that a user would point to: the innermost one that is not in a header of the toolkit, the compiler or the
 /// standard library (`cudaMalloc<float>` is an inline function of cuda_runtime.h). A helper function of the user's own stays the place.

@@ -12,9 +12,9 @@
 use std::collections::{HashMap, HashSet};
 
 use super::flow::Flow;
-use super::ir::{Block, Module, Opcode, Value};
 use crate::calls::cuda::Meaning;
 use crate::calls::{Callee, classify};
+use crate::ir::{Block, Module, Opcode, Value};
 
 /// Bytes of a private alloca.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -322,7 +322,7 @@ fn call_touches<'m>(
         }
         return Some(());
     }
-    if call.is_by_value(argument) {
+    if call.argument_effect(argument).copied {
         touch(rest, TouchKind::Leak);
         return Some(());
     }

@@ -9,9 +9,9 @@
 
 use std::collections::HashMap;
 
-use super::ir::Module;
-use super::ir::{Opcode, Type, Value};
 use crate::analysis::symbolic::{AtomId, Sym};
+use crate::ir::Module;
+use crate::ir::{Opcode, Type, Value};
 
 /// How deep an expression is taken apart; deeper parts are atoms. Bounds the work on shared subexpressions (2^8); the sizes of real
 /// programs (`w * h * channels * sizeof(float) + header`) are five or six deep.

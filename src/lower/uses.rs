@@ -1,11 +1,11 @@
 //! What instructions other than calls do with followed pointers.
 
+use super::Lowering;
 use super::allocations::{Delivery, POINTER_BYTES};
-use super::ir::{Opcode, Value};
 use super::pointers::Pointer;
-use super::{Lowering, ir};
 use crate::analysis::program::{Access, AccessKind, Allocator, BlemishKind, Object, ObjectId, Site, Space, UseKind};
 use crate::analysis::symbolic::Sym;
+use crate::ir::{Opcode, Type, Use, Value};
 
 impl<'m> Lowering<'_, 'm> {
     /// Records accesses and uses of every followed pointer, and what could not be followed.
@@ -26,7 +26,7 @@ impl<'m> Lowering<'_, 'm> {
         self.troubles();
     }
 
-    fn pointer_use(&mut self, value: Value<'m>, pointer: &Pointer, usage: ir::Use<'m>) {
+    fn pointer_use(&mut self, value: Value<'m>, pointer: &Pointer, usage: Use<'m>) {
         let user = usage.user;
         let object = pointer.object;
         if user.is_volatile_or_atomic() {
@@ -105,7 +105,7 @@ impl<'m> Lowering<'_, 'm> {
         }
     }
 
-    fn access(&mut self, at: Value<'m>, pointer: &Pointer, kind: AccessKind, ty: ir::Type<'m>) {
+    fn access(&mut self, at: Value<'m>, pointer: &Pointer, kind: AccessKind, ty: Type<'m>) {
         let length = self.module.store_size(ty).map(Sym::from);
         let range = self.range(pointer, length, at);
         let must = range != crate::analysis::program::Range::Unknown && !pointer.maybe_null;

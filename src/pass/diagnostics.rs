@@ -4,7 +4,7 @@ use std::ffi::c_char;
 
 use inkwell::llvm_sys::prelude::{LLVMModuleRef, LLVMValueRef};
 
-use super::ir::{Module, Value};
+use crate::ir::{Module, Value};
 
 unsafe extern "C" {
     fn echo_sr_shim_diagnose(module: LLVMModuleRef, severity: u32, text: *const c_char, length: usize);

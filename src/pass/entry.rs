@@ -9,9 +9,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use inkwell::llvm_sys::prelude::LLVMModuleRef;
 
 use super::diagnostics;
-use super::ir::Module;
 use super::{pipeline, prepare};
 use crate::effects::derive;
+use crate::ir::Module;
 use crate::options::Options;
 
 /// The LLVM major that this plugin is built for.

@@ -10,7 +10,6 @@
 
 pub mod diagnostics;
 pub mod entry;
-pub mod ir;
 pub mod pipeline;
 pub mod prepare;
 

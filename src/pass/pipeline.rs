@@ -3,11 +3,11 @@
 //! A function is left before anything is computed where it makes no device buffer, so that other code costs a look at its calls.
 
 use super::diagnostics::{self, RemarkKind};
-use super::ir::{Module, Value};
 use super::prepare;
 use crate::analysis;
 use crate::analysis::verdict::{Decision, MergePlan, Verdict};
 use crate::effects::host;
+use crate::ir::Module;
 use crate::lower::{self, Lowered};
 use crate::options::Options;
 use crate::report::pair::{Outcome, PairReport};
@@ -110,11 +110,9 @@ impl Run<'_, '_> {
     /// rewrite replaces that instruction.)
     fn remark(&self, lowered: &Lowered<'_>, verdict: &Verdict, report: &PairReport) {
         let Some(allocation) = lowered.allocations.get(verdict.host.0 as usize) else { return };
-        // SAFETY: the allocation call is an instruction of the module, which is valid for the whole pass.
-        let at = unsafe { Value::new(allocation.call.raw()) };
         let remark = remark::of(report);
         let kind = if remark.passed { RemarkKind::Passed } else { RemarkKind::Missed };
-        diagnostics::remark(at, kind, &remark.name, &remark.text);
+        diagnostics::remark(allocation.call, kind, &remark.name, &remark.text);
     }
 
     /// In debug builds, an invalid module is an error here and not a crash later.

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use petgraph::algo::tarjan_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 
-use super::ir::{LLVMLinkage, Module, Value};
+use crate::ir::{Module, Value};
 
 /// Instructions of a wrapper, with the wrappers that it calls itself dissolved in it. A launch stub of clang has 25 and 4 a parameter
 /// before simplification, a checked-call helper that prints and exits about 30, a constructor that allocates through one about 60; 400
@@ -122,13 +122,5 @@ fn describe(value: Value<'_>) -> Function<'_> {
 
 fn may_be_inlined(function: Value<'_>) -> bool {
     let kept = ["noinline", "optnone", "naked", "returns_twice"];
-    let replaceable = matches!(
-        function.linkage(),
-        Some(
-            LLVMLinkage::LLVMWeakAnyLinkage
-                | LLVMLinkage::LLVMLinkOnceAnyLinkage
-                | LLVMLinkage::LLVMExternalWeakLinkage
-        )
-    );
-    !function.is_variadic() && !replaceable && !kept.iter().any(|name| function.has_attribute(name))
+    !function.is_variadic() && !function.is_interposable() && !kept.iter().any(|name| function.has_attribute(name))
 }

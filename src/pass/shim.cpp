@@ -146,13 +146,14 @@ void echo_sr_shim_remark(LLVMValueRef At, uint32_t Kind, const char *Name, size_
 }
 
 // Memory that a call may touch. Bits: 1 reads and 2 writes through its arguments, 4 touches memory that it got in another way (memory
-// that no program can reach, "inaccessible", left out).
+// that no program can reach, "inaccessible", left out), 8 writes any memory that it got in another way, inaccessible included.
 uint32_t echo_sr_shim_call_memory(LLVMValueRef Call) {
   MemoryEffects Effects = cast<CallBase>(unwrap(Call))->getMemoryEffects();
   ModRefInfo Arguments = Effects.getModRef(IRMemLocation::ArgMem);
-  MemoryEffects Elsewhere =
-      Effects.getWithoutLoc(IRMemLocation::ArgMem).getWithoutLoc(IRMemLocation::InaccessibleMem);
-  return (isRefSet(Arguments) ? 1 : 0) | (isModSet(Arguments) ? 2 : 0) | (Elsewhere.doesNotAccessMemory() ? 0 : 4);
+  MemoryEffects Rest = Effects.getWithoutLoc(IRMemLocation::ArgMem);
+  MemoryEffects Elsewhere = Rest.getWithoutLoc(IRMemLocation::InaccessibleMem);
+  return (isRefSet(Arguments) ? 1 : 0) | (isModSet(Arguments) ? 2 : 0) | (Elsewhere.doesNotAccessMemory() ? 0 : 4) |
+         (Rest.onlyReadsMemory() ? 0 : 8);
 }
 
 // What a call does with its argument. Bits: 1 may read through it, 2 may write through it, 4 may capture it, 8 passed as a copy (byval).

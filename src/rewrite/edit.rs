@@ -11,7 +11,7 @@ use inkwell::llvm_sys::debuginfo::LLVMInstructionGetDebugLoc;
 use inkwell::llvm_sys::prelude::*;
 use inkwell::llvm_sys::{LLVMIntPredicate, LLVMOpcode};
 
-use crate::lower::ir::{Module, Value};
+use crate::ir::{IntPredicate, Module, Value};
 
 unsafe extern "C" {
     fn echo_sr_shim_change_to_call(invoke: LLVMValueRef) -> LLVMValueRef;
@@ -39,7 +39,7 @@ pub(super) enum Int {
 impl<'m> Editor<'m> {
     /// An editor of the function that `instruction` stands in; `None` if it stands in none.
     pub(super) fn new(module: Module<'m>, instruction: Value<'m>) -> Option<Self> {
-        let entry = instruction.function()?.blocks().first()?.raw();
+        let entry = instruction.function()?.blocks().next()?.raw();
         // SAFETY: the module is alive; the builder is freed by `drop`.
         unsafe {
             let context = LLVMGetModuleContext(module.raw());
@@ -125,7 +125,7 @@ impl<'m> Editor<'m> {
     pub(super) fn equal(&mut self, left: Value<'m>, right: Value<'m>) -> Value<'m> {
         // SAFETY: both have the same type and dominate the position.
         self.wrap(unsafe {
-            LLVMBuildICmp(self.builder, LLVMIntPredicate::LLVMIntEQ, left.raw(), right.raw(), c"".as_ptr())
+            LLVMBuildICmp(self.builder, IntPredicate::LLVMIntEQ, left.raw(), right.raw(), c"".as_ptr())
         })
     }
 

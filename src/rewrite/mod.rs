@@ -27,7 +27,7 @@ mod waits;
 
 use crate::analysis::program::{ObjectId, Program};
 use crate::analysis::verdict::MergePlan;
-use crate::lower::ir::Module;
+use crate::ir::Module;
 use crate::lower::{Allocation, Lowered};
 use edit::Editor;
 

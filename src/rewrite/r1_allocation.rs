@@ -8,7 +8,7 @@ use super::edit::{Editor, Int};
 use super::{allocation, r2_renaming};
 use crate::analysis::program::Allocator;
 use crate::analysis::verdict::MergePlan;
-use crate::lower::ir::Value;
+use crate::ir::Value;
 use crate::lower::{Allocation, Delivery, Lowered};
 
 /// `cudaMemAttachGlobal` of driver_types.h.

@@ -8,7 +8,7 @@ use super::edit::{Editor, Int};
 use super::r1_allocation::{Merged, byte_count, out_argument};
 use crate::analysis::program::Allocator;
 use crate::analysis::verdict::MergePlan;
-use crate::lower::ir::Value;
+use crate::ir::Value;
 use crate::lower::{Delivery, Lowered};
 
 pub(super) fn apply<'m>(editor: &mut Editor<'m>, lowered: &Lowered<'m>, plan: &MergePlan, merged: &Merged<'m>) {

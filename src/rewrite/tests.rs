@@ -7,8 +7,8 @@ use super::apply;
 use crate::analysis::verdict::{Decision, MergePlan};
 use crate::analysis::{AccessMode, Options, analyse};
 use crate::effects::{EffectTable, KernelEffects, ParamEffect};
-use crate::lower::tests::parse;
 use crate::lower::tests::shapes::FIGURE_1;
+use crate::lower::tests::{parse, registration};
 use crate::lower::{Context, lower_function};
 
 /// Merges what the analysis accepts in `@main`; gives the function's text. Panics if nothing is accepted.
@@ -20,7 +20,7 @@ fn rewritten(ir: &str) -> String {
     let context = LlvmContext::create();
     let module = parse(&context, ir);
     // SAFETY: the module lives until the end of this function, and nobody else has it.
-    let view = unsafe { crate::pass::ir::Module::new(module.as_mut_ptr()) };
+    let view = unsafe { crate::ir::Module::new(module.as_mut_ptr()) };
     let context = Context::new(view, effects);
     let main = context.module.functions().find(|function| function.name() == "main").expect("main");
     let lowered = lower_function(&context, main).expect("a body");
@@ -102,7 +102,9 @@ fn program(allocations: &str, uploads: &str, downloads: &str, releases: &str) ->
            %x = load i32, ptr %h
            {releases}
            ret i32 %x
-         }}"
+         }}
+         {}",
+        registration("k", "k")
     )
 }
 

@@ -4,7 +4,7 @@ use super::edit::Editor;
 use crate::analysis::program::WaitScope;
 use crate::calls::cuda::{Meaning, StreamArg};
 use crate::calls::{Callee, classify};
-use crate::lower::ir::Value;
+use crate::ir::Value;
 
 /// Inserts the wait that stands in for `call`, which is still there; gives its error code.
 ///

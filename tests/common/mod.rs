@@ -122,7 +122,7 @@ fn text(output: &Output) -> (String, String) {
 /// Parses IR and lends the module.
 #[cfg(any(feature = "llvm19", feature = "llvm22"))]
 #[track_caller]
-pub(crate) fn with_module<R>(ir: &str, use_it: impl FnOnce(echo_sr::pass::ir::Module<'_>) -> R) -> R {
+pub(crate) fn with_module<R>(ir: &str, use_it: impl FnOnce(echo_sr::ir::Module<'_>) -> R) -> R {
     use inkwell::context::Context;
     use inkwell::memory_buffer::MemoryBuffer;
     let context = Context::create();
@@ -132,7 +132,7 @@ pub(crate) fn with_module<R>(ir: &str, use_it: impl FnOnce(echo_sr::pass::ir::Mo
     let module =
         context.create_module_from_ir(buffer).unwrap_or_else(|error| panic!("{}\n{ir}", error.to_string_lossy()));
     // SAFETY: the module lives until the end of this function, and nobody else has it.
-    use_it(unsafe { echo_sr::pass::ir::Module::new(module.as_mut_ptr()) })
+    use_it(unsafe { echo_sr::ir::Module::new(module.as_mut_ptr()) })
 }
 
 /// Short form of what is known: for each parameter `.` (no pointer), or of `r`, `w`, `c` what it may do, `-` if nothing; then `+` if the

@@ -17,7 +17,7 @@ struct Counts {
 
 fn check(sample: &Sample, access: AccessMode, counts: &mut Counts) {
     let (program, nodes) = sample.program();
-    let options = Options { target: Target::Managed, access, repair: false, theta_min: 0 };
+    let options = Options { target: Target::Managed, access, repair: false, theta_min: 0, max_merges: None };
     let verdicts = analyse(&program, &options);
     let plan: Option<&MergePlan> = verdicts.iter().find_map(|verdict| match &verdict.decision {
         Decision::Accept(plan) => Some(plan),

@@ -54,3 +54,9 @@ down:
   %e7 = call i32 @cudaFree(ptr %d4)
   ret i32 0
 }
+@kernel.name = private constant [12 x i8] c"_Z5scalePfm\00"
+declare i32 @__cudaRegisterFunction(ptr, ptr, ptr, ptr, i32, ptr, ptr, ptr, ptr, ptr)
+define internal void @__cuda_register_globals(ptr %handle) {
+  %e = call i32 @__cudaRegisterFunction(ptr %handle, ptr @_Z20__device_stub__scalePfm, ptr @kernel.name, ptr @kernel.name, i32 -1, ptr null, ptr null, ptr null, ptr null, ptr null)
+  ret void
+}

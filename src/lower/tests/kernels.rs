@@ -1,6 +1,6 @@
 //! Kernel launches.
 
-use super::{describe, lower_with, text};
+use super::{describe, lower_with, registration, text};
 use crate::effects::{EffectTable, KernelEffects, ParamEffect, WritesAll};
 
 const READS: ParamEffect = ParamEffect { reads: true, writes: false, captures: false, writes_all: None };
@@ -11,13 +11,22 @@ const FILLS: ParamEffect = ParamEffect {
     writes_all: Some(WritesAll { count_param: 2, scale: 4 }),
 };
 
+/// The stub in these tests, and its kernel.
+const STUB_NAME: &str = "_Z16__device_stub__kPfS_m";
+const KERNEL: &str = "_Z1kPfS_m";
+
 fn table(params: Vec<Option<ParamEffect>>) -> EffectTable {
     let effects = KernelEffects { params, touches_other_memory: false };
-    EffectTable { kernels: [("_Z1kPfS_m".to_owned(), effects)].into() }
+    EffectTable { kernels: [(KERNEL.to_owned(), effects)].into() }
 }
 
 /// Two device buffers of `4 * n` bytes, and a launch `k<<<…, stream>>>(a, b, n)` as clang leaves it when the stub is inlined.
 fn inlined(stream: &str) -> String {
+    registration(STUB_NAME, KERNEL) + &unregistered(stream)
+}
+
+/// The same in a module that does not say which kernel the stub launches.
+fn unregistered(stream: &str) -> String {
     format!(
         "define void @_Z16__device_stub__kPfS_m(ptr %0, ptr %1, i64 %2) {{
            ret void
@@ -88,6 +97,19 @@ fn a_kernel_without_a_record_may_do_everything() {
 }
 
 #[test]
+fn the_name_of_a_stub_says_nothing_of_its_kernel() {
+    let line = launch(&unregistered("null"), table(vec![Some(READS), Some(FILLS), None]));
+    for part in ["Launch _Z16__device_stub__kPfS_m", "write? 0 [?]", "captures [0, 1]", "touches-captured"] {
+        assert!(line.contains(part), "no {part} in {line}");
+    }
+    // Not even where a kernel is called as the stub is.
+    let mut same_name = table(vec![Some(READS), Some(FILLS), None]);
+    let effects = same_name.kernels.remove(KERNEL).expect("the kernel");
+    same_name.kernels.insert(STUB_NAME.to_owned(), effects);
+    assert!(launch(&unregistered("null"), same_name).contains("captures [0, 1]"));
+}
+
+#[test]
 fn a_record_with_another_number_of_parameters_is_not_believed() {
     assert!(launch(&inlined("null"), table(vec![Some(READS), Some(READS)])).contains("captures [0, 1]"));
 }
@@ -119,6 +141,7 @@ define void @_Z16__device_stub__kPfS_m(ptr %0, ptr %1, i64 %2) noinline {
 fn a_stub_that_was_not_inlined_is_the_same_launch() {
     let ir = format!(
         "{STUB}
+         {}
          define i32 @main(i64 %n) {{
            %a = alloca ptr
            %b = alloca ptr
@@ -130,7 +153,8 @@ fn a_stub_that_was_not_inlined_is_the_same_launch() {
            %e3 = call i32 @__cudaPushCallConfiguration(i64 1, i32 1, i64 1, i32 1, i64 0, ptr null)
            call void @_Z16__device_stub__kPfS_m(ptr %a1, ptr %b1, i64 %n)
            ret i32 0
-         }}"
+         }}",
+        registration(STUB_NAME, KERNEL)
     );
     let line = launch(&ir, table(vec![Some(READS), Some(FILLS), None]));
     assert!(line.contains("enqueue LegacyDefault#0 Launch _Z1kPfS_m read? 0 [?] write 1 whole"), "{line}");

@@ -74,6 +74,21 @@ declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 "#;
 
+/// What a unit's constructor says at start-up: the host function `stub` launches the kernel of that name.
+pub(crate) fn registration(stub: &str, kernel: &str) -> String {
+    format!(
+        r#"
+@kernel.name = private constant [{} x i8] c"{kernel}\00"
+declare i32 @__cudaRegisterFunction(ptr, ptr, ptr, ptr, i32, ptr, ptr, ptr, ptr, ptr)
+define internal void @__cuda_register_globals(ptr %handle) {{
+  %e = call i32 @__cudaRegisterFunction(ptr %handle, ptr @{stub}, ptr @kernel.name, ptr @kernel.name, i32 -1, ptr null, ptr null, ptr null, ptr null, ptr null)
+  ret void
+}}
+"#,
+        kernel.len() + 1
+    )
+}
+
 /// The module made of [`DECLARATIONS`] and `ir`.
 #[track_caller]
 pub(crate) fn parse<'c>(context: &'c LlvmContext, ir: &str) -> inkwell::module::Module<'c> {
@@ -102,7 +117,7 @@ pub(super) fn lower_with<R>(
     let context = LlvmContext::create();
     let module = parse(&context, ir);
     // SAFETY: the module lives until the end of this function, and nobody else has it.
-    let view = unsafe { crate::pass::ir::Module::new(module.as_mut_ptr()) };
+    let view = unsafe { crate::ir::Module::new(module.as_mut_ptr()) };
     let context = Context::new(view, effects);
     let function = context.module.functions().find(|candidate| candidate.name() == function).expect("the function");
     check(&lower_function(&context, function).expect("a body"))
