@@ -109,6 +109,12 @@ impl<'m> Value<'m> {
         self.call_has_attribute(LLVMAttributeFunctionIndex, "nofree") || self.call_has_attribute(argument + 1, "nofree")
     }
 
+    /// May an exception come out of the call?
+    #[must_use]
+    pub fn may_unwind(self) -> bool {
+        self.is_call() && !self.call_has_attribute(LLVMAttributeFunctionIndex, "nounwind")
+    }
+
     /// Does a call site or the function called have an enum attribute (at LLVM's index: of itself, or of an argument)?
     fn call_has_attribute(self, index: u32, name: &str) -> bool {
         let Some(kind) = attribute_kind(name).filter(|_| self.is_call()) else { return false };

@@ -234,9 +234,7 @@ impl<'m> Lowering<'_, 'm> {
             Some(Opcode::LLVMRet) => vec![Event::Exit { returns: true }],
             // Behind a throw that no landing pad of the function catches, control is in the caller.
             Some(Opcode::LLVMUnreachable) => {
-                let throws = instruction
-                    .previous()
-                    .is_some_and(|before| before.is_call() && !before.call_has_attribute("nounwind"));
+                let throws = instruction.previous().is_some_and(|before| before.may_unwind());
                 vec![Event::Exit { returns: normal && throws && self.function.name() != "main" }]
             }
             // An exception that leaves main ends the program.

@@ -6,10 +6,10 @@
 use std::collections::HashMap;
 use std::ffi::CString;
 
+use inkwell::llvm_sys::LLVMOpcode;
 use inkwell::llvm_sys::core::*;
 use inkwell::llvm_sys::debuginfo::LLVMInstructionGetDebugLoc;
 use inkwell::llvm_sys::prelude::*;
-use inkwell::llvm_sys::{LLVMIntPredicate, LLVMOpcode};
 
 use crate::ir::{IntPredicate, Module, Value};
 
