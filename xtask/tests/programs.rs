@@ -41,6 +41,8 @@ fn build(source: &Path, program: &Path, plugin: Option<(&Path, &str)>) {
     command.env_remove("ECHO_SR_OPTIONS");
     if let Some((plugin, options)) = plugin {
         command.arg(format!("-fpass-plugin={}", plugin.display())).env("ECHO_SR_OPTIONS", options);
+        // A module that the rewrite left invalid may still run; LLVM's verifier after each pass tells.
+        command.args(["-Xclang", "-llvm-verify-each"]);
     }
     let output = command.output().expect("the driver starts");
     assert!(output.status.success(), "{}:\n{}", source.display(), String::from_utf8_lossy(&output.stderr));
