@@ -1,7 +1,7 @@
 //! When a call that moves memory returns, and who moves the bytes: one row a case, as data.
 //!
-//! The rules are those of the CUDA Runtime API reference, section "API synchronization behavior" (named `ASB` below), and of the reference page
-//! of the call. What the rules leave open is decided for the strict side: a program that needs more than they promise should fail here.
+//! The rules are those of the CUDA Runtime API reference, section "API synchronization behavior" (named `ASB` below, numbered as in CUDA 12
+//! and 13), and of the reference page of the call. What the rules leave open is decided for the strict side: a program that needs more than they promise should fail here.
 //!
 //! One freedom is used: after a synchronous copy from pageable memory the last step to device memory *may* still be running (ASB, Memcpy,
 //! Synchronous, 1). In the eager schedule the bytes are put in place at once, which is as fast as one copy can be; in the lazy and random
@@ -103,15 +103,15 @@ pub const COPIES: [CopyRule; 18] = {
         row(SYNC, Pageable, Pinned, HostTurn, Complete, "ASB, Memcpy, Synchronous, 5"),
         row(SYNC, Pinned, Pageable, HostTurn, Complete, "ASB, Memcpy, Synchronous, 5"),
         row(SYNC, Pinned, Pinned, HostTurn, Complete, "ASB, Memcpy, Synchronous, 5"),
-        row(ASYNC, Pageable, Device, Stage, Queued, "ASB, Memcpy, Asynchronous, 2"),
+        row(ASYNC, Pageable, Device, Stage, Queued, "ASB, Memcpy, Asynchronous, 3"),
         row(ASYNC, Pinned, Device, Method::Device, Queued, "ASB, Memcpy, Asynchronous, 4"),
         row(ASYNC, Device, Pageable, HostTurn, Complete, "ASB, Memcpy, Asynchronous, 1"),
         row(ASYNC, Device, Pinned, Method::Device, Queued, "ASB, Memcpy, Asynchronous, 4"),
         row(ASYNC, Device, Device, Method::Device, Queued, "ASB, Memcpy, Asynchronous, 4"),
-        row(ASYNC, Pageable, Pageable, HostTurn, Complete, "ASB, Memcpy, Asynchronous, 3"),
-        row(ASYNC, Pageable, Pinned, HostTurn, Complete, "ASB, Memcpy, Asynchronous, 3"),
-        row(ASYNC, Pinned, Pageable, HostTurn, Complete, "ASB, Memcpy, Asynchronous, 3"),
-        row(ASYNC, Pinned, Pinned, HostTurn, Complete, "ASB, Memcpy, Asynchronous, 3"),
+        row(ASYNC, Pageable, Pageable, HostTurn, Complete, "ASB, Memcpy, Asynchronous, 2"),
+        row(ASYNC, Pageable, Pinned, HostTurn, Complete, "ASB, Memcpy, Asynchronous, 2"),
+        row(ASYNC, Pinned, Pageable, HostTurn, Complete, "ASB, Memcpy, Asynchronous, 2"),
+        row(ASYNC, Pinned, Pinned, HostTurn, Complete, "ASB, Memcpy, Asynchronous, 2"),
     ]
 };
 
