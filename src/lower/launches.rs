@@ -6,9 +6,10 @@
 use std::collections::HashSet;
 
 use super::allocations::{Delivery, POINTER_BYTES};
+use super::flow::Flow;
 use super::pointers::Pointer;
 use super::slots::{Cell, Definition};
-use super::{Lowering, sites};
+use super::{Context, Lowering, sites};
 use crate::analysis::program::{Access, AccessKind, Event, ObjectId, Range, Site, StreamId, UseKind, Work, WorkKind};
 use crate::analysis::symbolic::Sym;
 use crate::calls::cuda::Meaning;
@@ -238,17 +239,9 @@ impl<'m> Lowering<'_, 'm> {
 
     /// The one `<<<…>>>` that is in force at a place.
     fn pushed_before(&self, at: Value<'m>) -> Option<Value<'m>> {
-        let configurations: HashSet<_> = self
-            .flow
-            .blocks()
-            .iter()
-            .copied()
-            .flat_map(Block::instructions)
-            .filter(|call| configuration(*call).is_some() || self.context.is_stub_call(*call))
-            .collect();
         let push =
             |call: Value<'m>| matches!(configuration(call), Some(Meaning::PushConfiguration { .. })).then_some(call);
-        match self.flow.backwards(at, &configurations, |call| Some(push(call)), None)[..] {
+        match self.flow.backwards(at, &self.configurations, |call| Some(push(call)), None)[..] {
             [found] => found,
             _ => None,
         }
@@ -268,6 +261,16 @@ impl<'m> Lowering<'_, 'm> {
         };
         sites::site(configured.unwrap_or(instruction))
     }
+}
+
+/// The calls that set a launch's configuration, take it back, or use it up.
+pub(super) fn configurations<'m>(context: &Context<'m>, flow: &Flow<'m>) -> HashSet<Value<'m>> {
+    flow.blocks()
+        .iter()
+        .copied()
+        .flat_map(Block::instructions)
+        .filter(|call| configuration(*call).is_some() || context.is_stub_call(*call))
+        .collect()
 }
 
 fn configuration(call: Value<'_>) -> Option<Meaning> {

@@ -31,7 +31,7 @@ mod symbolic;
 pub(crate) mod tests;
 mod uses;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use self::allocations::space;
 pub use self::allocations::{Allocation, Delivery};
@@ -109,6 +109,7 @@ pub fn lower_function<'m>(context: &Context<'m>, function: Value<'m>) -> Option<
         slots: &slots,
         allocations: &allocations,
         pointers: &pointers,
+        configurations: launches::configurations(context, &flow),
         atoms,
     };
     lowering.objects();
@@ -140,6 +141,8 @@ struct Lowering<'a, 'm> {
     slots: &'a Slots<'m>,
     allocations: &'a [Allocation<'m>],
     pointers: &'a Pointers<'m>,
+    /// Every launch looks for its own among these.
+    configurations: HashSet<Value<'m>>,
     atoms: Atoms<'m>,
     handles: Handles<'m>,
     found: Findings<'m>,
