@@ -73,7 +73,8 @@ fn check_rounds(pair: &Pair<'_>, object: ObjectId, alloc: NodeId, reasons: &mut 
 }
 
 fn check_pairing(pair: &Pair<'_>, host: NodeId, device: NodeId, reasons: &mut Vec<Reason>) -> Option<(NodeId, NodeId)> {
-    let unordered = pair.program.unordered.iter().any(|(one, other)| pair.has(*one) && pair.has(*other));
+    let ids = (pair.host.min(pair.device), pair.host.max(pair.device));
+    let unordered = pair.program.unordered.contains(&ids);
     let (creates, yields) = if unordered {
         reasons.push(pair.reason(Decline::AllocationsUnordered, device));
         return None;
