@@ -19,7 +19,7 @@ pub(super) fn check(pair: &Pair<'_>, lifetime: Option<&Lifetime>, order: &Order,
         reasons.push(pair.reason_at_site(Decline::Threads, site));
         return;
     }
-    for &node in pair.cfg.order() {
+    for &node in pair.nodes {
         let Some(item) = order.pending[node.index()].as_ref().and_then(Pending::any_work) else { continue };
         if lifetime.is_some_and(|lifetime| lifetime.creates == node) {
             let work = describe_item(pair.program, item);

@@ -102,13 +102,14 @@ impl Default for Options {
 #[must_use]
 pub fn analyse(program: &Program, options: &Options) -> Vec<Verdict> {
     let cfg = Cfg::new(program);
-    let candidates = candidate::candidates(program, cfg.order());
-    if candidates.is_empty() {
+    let linked = candidate::linked(program, cfg.order());
+    if linked.is_empty() {
         return Vec::new();
     }
     let accesses = Accesses::new(program, &cfg);
+    let candidates = linked.into_iter().map(|(pair, links)| Candidate::new(&cfg, &accesses, pair, links));
     let prover = Prover { program, cfg: &cfg, accesses: &accesses, options };
-    let judged: Vec<Judged> = candidates.into_iter().map(|candidate| prover.judge_alone(candidate)).collect();
+    let judged: Vec<Judged> = candidates.map(|candidate| prover.judge_alone(candidate)).collect();
     let accepted = prover.choose(&judged);
     prover.verdicts(&judged, &accepted)
 }
@@ -129,13 +130,18 @@ struct Prover<'a> {
 }
 
 impl<'a> Prover<'a> {
-    fn pair(&self, candidate: &Candidate) -> Pair<'a> {
+    fn pair<'c>(&self, candidate: &'c Candidate) -> Pair<'c>
+    where
+        'a: 'c,
+    {
         Pair {
             program: self.program,
             cfg: self.cfg,
             accesses: self.accesses,
             host: candidate.host,
             device: candidate.device,
+            nodes: &candidate.nodes,
+            region: candidate.region,
         }
     }
 

@@ -12,8 +12,9 @@
 //! rewritten* ([`super::rewritten::Rewritten`]): there linking copies are gone and copies of managed memory are not trusted to wait.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
-use super::cfg::Cfg;
+use super::cfg::{Cfg, Region};
 use super::dataflow::forward;
 use super::program::{CudaEventId, Event, NodeId, Program, Stream, StreamId, WaitScope};
 use super::rewritten::{Rewritten, Role};
@@ -40,7 +41,8 @@ pub(super) struct Cover {
 /// The state: see the module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Pending {
-    items: BTreeMap<Item, Cover>,
+    /// Most nodes have the state of the one before, and share it.
+    items: Rc<BTreeMap<Item, Cover>>,
 }
 
 impl Pending {
@@ -55,26 +57,35 @@ impl Pending {
 
     /// Grows to cover both; tells whether it grew.
     pub(super) fn join(&mut self, other: &Self) -> bool {
+        if Rc::ptr_eq(&self.items, &other.items) {
+            return false;
+        }
         let mut grown = false;
-        for (item, cover) in &other.items {
-            match self.items.get_mut(item) {
+        for (item, cover) in other.items.iter() {
+            match self.items.get(item) {
                 None => {
-                    self.items.insert(*item, *cover);
+                    self.change().insert(*item, *cover);
                     grown = true;
                 }
                 Some(mine) => {
                     let both = Cover { streams: mine.streams & cover.streams, events: mine.events & cover.events };
-                    grown |= both != *mine;
-                    *mine = both;
+                    if both != *mine {
+                        self.change().insert(*item, both);
+                        grown = true;
+                    }
                 }
             }
         }
         grown
     }
 
+    fn change(&mut self) -> &mut BTreeMap<Item, Cover> {
+        Rc::make_mut(&mut self.items)
+    }
+
     fn queue(&mut self, streams: Streams<'_>, item: Item, stream: StreamId) {
         let bit = streams.bit(stream);
-        for cover in self.items.values_mut() {
+        for cover in self.change().values_mut() {
             if streams.ordered(*cover, stream) {
                 cover.streams |= bit;
             }
@@ -84,27 +95,36 @@ impl Pending {
 
     fn add(&mut self, item: Item, bit: u64) {
         // An earlier visit's item of the same node may be pending too: both must be covered.
-        let cover = self.items.entry(item).or_insert(Cover { streams: bit, events: 0 });
-        *cover = Cover { streams: cover.streams & bit, events: 0 };
+        let old = self.items.get(&item).copied();
+        let new = Cover { streams: old.map_or(bit, |old| old.streams & bit), events: 0 };
+        if old != Some(new) {
+            self.change().insert(item, new);
+        }
     }
 
     fn wait(&mut self, streams: Streams<'_>, scope: WaitScope) {
         match scope {
-            WaitScope::Device => self.items.clear(),
+            WaitScope::Device => self.keep(|_| false),
             WaitScope::Stream(stream) => {
                 let bit = streams.bit(stream);
-                self.items.retain(|_, cover| cover.streams & bit == 0);
+                self.keep(|cover| cover.streams & bit == 0);
             }
             WaitScope::Event(event) => {
                 let bit = streams.event_bit(event);
-                self.items.retain(|_, cover| cover.events & bit == 0);
+                self.keep(|cover| cover.events & bit == 0);
             }
+        }
+    }
+
+    fn keep(&mut self, stays: impl Fn(Cover) -> bool) {
+        if self.items.values().any(|cover| !stays(*cover)) {
+            self.change().retain(|_, cover| stays(*cover));
         }
     }
 
     fn record(&mut self, streams: Streams<'_>, event: CudaEventId, stream: StreamId) {
         let (stream_bit, event_bit) = (streams.bit(stream), streams.event_bit(event));
-        for cover in self.items.values_mut() {
+        for cover in self.change().values_mut() {
             if cover.streams & stream_bit != 0 {
                 cover.events |= event_bit;
             } else {
@@ -115,12 +135,18 @@ impl Pending {
 
     fn stream_wait(&mut self, streams: Streams<'_>, node: NodeId, stream: StreamId, event: CudaEventId) {
         let (stream_bit, event_bit) = (streams.bit(stream), streams.event_bit(event));
-        for cover in self.items.values_mut() {
+        for cover in self.change().values_mut() {
             if cover.events & event_bit != 0 {
                 cover.streams |= stream_bit;
             }
         }
         self.add(Item::StreamWait(node), stream_bit);
+    }
+
+    fn finish(&mut self, item: Item) {
+        if self.items.contains_key(&item) {
+            self.change().remove(&item);
+        }
     }
 }
 
@@ -160,8 +186,9 @@ impl<'a> Streams<'a> {
 
     /// Whatever is queued on `stream` now runs after an item with this cover.
     pub(super) fn ordered(self, cover: Cover, stream: StreamId) -> bool {
+        let tracked = u32::try_from(self.program.streams.len()).unwrap_or(64).min(64);
         self.bit(stream) != 0
-            && (0..64).map(StreamId).any(|covered| {
+            && (0..tracked).map(StreamId).any(|covered| {
                 cover.streams & self.bit(covered) != 0 && (covered == stream || self.related(covered, stream))
             })
     }
@@ -180,7 +207,7 @@ pub(super) fn pending(
     if !facts.entry_quiet || facts.starts_threads {
         entry.add(Item::Outside, 0);
     }
-    forward(program, cfg, entry, Pending::join, |node, state| {
+    forward(program, cfg, Region::ALL, &entry, Pending::join, |node, state| {
         transfer(rewritten, waits, node, state);
         if facts.starts_threads {
             // Another thread may have started something meanwhile.
@@ -226,7 +253,7 @@ fn transfer(rewritten: &Rewritten<'_>, waits: &BTreeMap<NodeId, WaitScope>, node
                 state.queue(streams, Item::Work(node), copy.stream);
                 if copy.waits_after {
                     state.wait(streams, WaitScope::Stream(copy.stream));
-                    state.items.remove(&Item::Work(node));
+                    state.finish(Item::Work(node));
                 }
             }
         },
@@ -274,7 +301,7 @@ mod tests {
             for node in &nodes {
                 if random() % 3 == 0 {
                     let cover = Cover { streams: random() % 32, events: random() % 2 };
-                    state.items.insert(Item::Work(*node), cover);
+                    state.change().insert(Item::Work(*node), cover);
                 }
             }
             state

@@ -14,7 +14,7 @@ use super::rewritten::Order;
 use super::verdict::Reason;
 
 pub(super) fn check(pair: &Pair<'_>, order: &Order, reasons: &mut Vec<Reason>) {
-    for &node in pair.cfg.order() {
+    for &node in pair.nodes {
         match link(pair.program, pair.host, pair.device, node) {
             Some(copy) => {
                 if let Some(item) = order.lost(pair.program, node, copy) {
@@ -63,7 +63,7 @@ pub(super) fn path(pair: &Pair<'_>, item: Item, node: NodeId) -> Vec<NodeId> {
     match item {
         Item::Outside => Vec::new(),
         Item::Work(work) | Item::StreamWait(work) => {
-            pair.cfg.path(work, |at| at == node, |_| false).unwrap_or_default()
+            pair.cfg.path_before(pair.cfg.rank(node), work, |at| at == node, |_| false).unwrap_or_default()
         }
     }
 }

@@ -10,7 +10,6 @@
 
 use std::collections::BTreeSet;
 
-use super::access::allocations;
 use super::dataflow::forward;
 use super::decline::Decline;
 use super::pair::Pair;
@@ -45,7 +44,8 @@ pub(super) fn check(pair: &Pair<'_>, reasons: &mut Vec<Reason>) -> Option<Lifeti
 }
 
 fn only_allocation(pair: &Pair<'_>, object: ObjectId, reasons: &mut Vec<Reason>) -> Option<NodeId> {
-    let reached = allocations(pair.program, object).filter(|node| pair.cfg.position(*node).is_some());
+    let all = pair.accesses.allocations(object).iter().copied();
+    let reached = all.filter(|node| pair.cfg.position(*node).is_some());
     match reached.collect::<Vec<_>>().as_slice() {
         [one] => Some(*one),
         several => {
@@ -57,7 +57,7 @@ fn only_allocation(pair: &Pair<'_>, object: ObjectId, reasons: &mut Vec<Reason>)
 }
 
 fn check_dominance(pair: &Pair<'_>, object: ObjectId, alloc: NodeId, reasons: &mut Vec<Reason>) {
-    for &node in pair.cfg.order() {
+    for &node in pair.nodes {
         let uses = pair.touches(node).any(|touch| touch.object == object) || frees(pair, node) == Some(object);
         if uses && !pair.cfg.dominates(alloc, node) {
             reasons.push(pair.reason(Decline::NotDominated { buffer: pair.name(object) }, node));
@@ -66,7 +66,12 @@ fn check_dominance(pair: &Pair<'_>, object: ObjectId, alloc: NodeId, reasons: &m
 }
 
 fn check_rounds(pair: &Pair<'_>, object: ObjectId, alloc: NodeId, reasons: &mut Vec<Reason>) {
-    let again = pair.cfg.path(alloc, |node| node == alloc, |node| frees(pair, node) == Some(object));
+    let again = pair.cfg.path_before(
+        pair.cfg.rank(alloc),
+        alloc,
+        |node| node == alloc,
+        |node| frees(pair, node) == Some(object),
+    );
     if let Some(path) = again {
         reasons.push(pair.reason_on(Decline::AllocatedAgain { buffer: pair.name(object) }, alloc, &path));
     }
@@ -129,7 +134,8 @@ fn check_frees(
     let states = forward(
         pair.program,
         pair.cfg,
-        Freed::NEITHER,
+        pair.region,
+        &Freed::NEITHER,
         |into, from| {
             let old = into.0;
             into.0 |= from.0;
@@ -148,7 +154,7 @@ fn check_frees(
         reasons.push(pair.reason(Decline::AllocationsNotPaired, yields));
     }
     let (mut all, mut releases) = (BTreeSet::new(), BTreeSet::new());
-    for &node in pair.cfg.order() {
+    for &node in pair.nodes {
         let Some(object) = frees(pair, node) else { continue };
         if matches!(pair.program.node(node).event, Event::Free { stream: Some(_), .. }) {
             reasons.push(pair.reason(Decline::StreamOrderedFree, node));
@@ -196,16 +202,16 @@ fn check_reset(pair: &Pair<'_>, creates: NodeId, yields: NodeId, reasons: &mut V
         let path = if needs_p(blemish.node) {
             Some(vec![blemish.node])
         } else {
-            pair.cfg.path(blemish.node, needs_p, |node| node == creates)
+            pair.cfg.path_before(pair.region.last, blemish.node, needs_p, |node| node == creates)
         };
         if let Some(path) = path {
             let decline = Decline::UsedAfterReset { buffer: pair.name(pair.host) };
             reasons.push(pair.reason_on(decline, path[path.len() - 1], &path));
         }
     }
-    for &node in pair.cfg.order() {
+    for &node in pair.accesses.launching() {
         let Event::Opaque { launches: true, name } = &pair.program.node(node).event else { continue };
-        if let Some(path) = pair.cfg.path(node, needs_p, |node| node == creates) {
+        if let Some(path) = pair.cfg.path_before(pair.region.last, node, needs_p, |node| node == creates) {
             reasons.push(pair.reason_on(Decline::MayBeReset { callee: name.clone() }, node, &path));
         }
     }

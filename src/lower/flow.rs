@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use petgraph::algo::tarjan_scc;
+use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::DfsPostOrder;
 
@@ -64,8 +64,8 @@ impl<'m> Flow<'m> {
             order.push(graph[node]);
         }
         order.reverse();
-        // Tarjan's order: a component comes before those that lead to it.
-        let components = tarjan_scc(&graph);
+        // A component comes before those that lead to it. (Not Tarjan's algorithm, which recurses in petgraph.)
+        let components = kosaraju_scc(&graph);
         let mut ranks = vec![0; graph.node_count()];
         for (rank, component) in components.iter().rev().enumerate() {
             component.iter().for_each(|node| ranks[node.index()] = rank);
