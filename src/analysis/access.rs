@@ -135,7 +135,7 @@ fn captured(program: &Program, cfg: &Cfg<'_>) -> Vec<Captured> {
         _ => {}
     };
     let nothing = Captured::default();
-    let states = forward(program, cfg, Region::ALL, &nothing, join, transfer);
+    let states = forward(program, cfg, Region::ALL, Rc::clone(&nothing), join, transfer);
     states.into_iter().map(|state| state.unwrap_or_else(|| Rc::clone(&nothing))).collect()
 }
 

@@ -37,10 +37,6 @@ pub(super) struct Region {
 
 impl Region {
     pub(super) const ALL: Self = Self { first: 0, last: usize::MAX };
-
-    pub(super) fn has(self, rank: usize) -> bool {
-        (self.first..=self.last).contains(&rank)
-    }
 }
 
 /// Where a search came from, kept between searches so that each costs what it visits and not the size of the graph.

@@ -43,5 +43,5 @@ pub(super) fn written(pair: &Pair<'_>) -> Vec<Option<Written>> {
             state.device |= touch.object == device;
         }
     };
-    forward(program, cfg, pair.region, &Written::default(), join, transfer)
+    forward(program, cfg, pair.region, Written::default(), join, transfer)
 }

@@ -43,11 +43,13 @@ mod testing;
 mod tests;
 pub mod verdict;
 
+use std::collections::BTreeSet;
+
 use access::Accesses;
 use candidate::Candidate;
 use cfg::Cfg;
 use pair::Pair;
-use program::{ObjectId, Program, Site};
+use program::{NodeId, ObjectId, Program, Site};
 use rewritten::{Merge, Order, Rewritten};
 use s4_lifetime::Lifetime;
 use verdict::{Decision, Decline, Note, Reason, Verdict};
@@ -173,8 +175,12 @@ impl<'a> Prover<'a> {
         let mut chosen: Vec<usize> = candidate::matching(&edges).into_iter().map(|edge| eligible[edge]).collect();
         chosen.truncate(limit);
         let by_weight = |index: &usize| (judged[*index].weight, std::cmp::Reverse(*index));
-        while let Some(worst) = self.failing(judged, &chosen).into_iter().min_by_key(by_weight) {
+        let mut order = self.order(judged, &chosen, None);
+        loop {
+            let failing = chosen.iter().copied().filter(|index| self.fails(&judged[*index], &order));
+            let Some(worst) = failing.min_by_key(by_weight) else { break };
             chosen.retain(|index| *index != worst);
+            order = self.order(judged, &chosen, Some(&order));
         }
         let mut others = eligible;
         others.sort_by_key(|index| std::cmp::Reverse(by_weight(index)));
@@ -184,10 +190,12 @@ impl<'a> Prover<'a> {
                     return None;
                 }
                 let more = [chosen.as_slice(), &[*index]].concat();
-                self.failing(judged, &more).is_empty().then_some(more)
+                let with = self.order(judged, &more, Some(&order));
+                let all_pass = more.iter().rev().all(|index| !self.fails(&judged[*index], &with));
+                all_pass.then_some((more, with))
             });
             match addable {
-                Some(more) => chosen = more,
+                Some(more) => (chosen, order) = more,
                 None => break,
             }
         }
@@ -195,12 +203,24 @@ impl<'a> Prover<'a> {
         chosen
     }
 
-    /// Those of `chosen` that break S2 or S5 when just these are merged.
-    fn failing(&self, judged: &[Judged], chosen: &[usize]) -> Vec<usize> {
+    /// The order when just these are merged; `known` is one of other merges.
+    fn order(&self, judged: &[Judged], chosen: &[usize], known: Option<&Order>) -> Order {
         let merges = merges(judged, chosen);
-        let rewritten = Rewritten::new(self.program, &merges);
-        let order = Order::new(&rewritten, self.cfg, self.accesses);
-        chosen.iter().copied().filter(|index| !self.judge_order(&judged[*index], &order).0.is_empty()).collect()
+        let rewritten = Rewritten::new(self.program, self.accesses, &merges);
+        match known {
+            Some(known) => known.with(&rewritten, self.cfg, self.accesses),
+            None => Order::new(&rewritten, self.cfg, self.accesses),
+        }
+    }
+
+    /// The pair breaks S2, or S5 where that counts, on this order.
+    fn fails(&self, judged: &Judged, order: &Order) -> bool {
+        let pair = self.pair(&judged.candidate);
+        let exclusive = match (self.options.target, self.options.access) {
+            (Target::Managed, AccessMode::Exclusive) => true,
+            (Target::Managed, AccessMode::Concurrent) => false,
+        };
+        s2_order::fails(&pair, order) || exclusive && exclusive::fails(&pair, judged.lifetime.as_ref(), order)
     }
 
     /// What is said against the pair on this order, and whether S5 holds.
@@ -220,17 +240,17 @@ impl<'a> Prover<'a> {
 
     fn verdicts(&self, judged: &[Judged], accepted: &[usize]) -> Vec<Verdict> {
         let merges_of_all = merges(judged, accepted);
-        let rewritten = Rewritten::new(self.program, &merges_of_all);
+        let rewritten = Rewritten::new(self.program, self.accesses, &merges_of_all);
         let order = Order::new(&rewritten, self.cfg, self.accesses);
         let verdict = |index: usize| {
             let Judged { candidate, lifetime, .. } = &judged[index];
             let (decision, notes) = match lifetime {
                 Some(lifetime) if accepted.contains(&index) => {
                     let (_, exclusive_ok) = self.judge_order(&judged[index], &order);
-                    let plan = plan::plan(candidate, lifetime, &rewritten, self.cfg, &order, exclusive_ok);
+                    let plan = plan::plan(candidate, lifetime, &rewritten, &order, exclusive_ok);
                     (Decision::Accept(plan), self.notes(candidate, exclusive_ok))
                 }
-                _ => (Decision::Decline(self.reasons(judged, accepted, index)), Vec::new()),
+                _ => (Decision::Decline(self.reasons(judged, accepted, &order, index)), Vec::new()),
             };
             let copies: Vec<Site> = candidate.links.iter().map(|node| self.program.node(*node).site.clone()).collect();
             Verdict { host: candidate.host, device: candidate.device, copies, decision, notes }
@@ -247,7 +267,7 @@ impl<'a> Prover<'a> {
 
     /// Everything against a pair that is not merged: what is said against it alone, a rival, and order if it were merged beside the
     /// accepted ones.
-    fn reasons(&self, judged: &[Judged], accepted: &[usize], index: usize) -> Vec<Reason> {
+    fn reasons(&self, judged: &[Judged], accepted: &[usize], order: &Order, index: usize) -> Vec<Reason> {
         let mut reasons = judged[index].reasons.clone();
         let pair = self.pair(&judged[index].candidate);
         let rival = rival(judged, accepted, index);
@@ -257,9 +277,7 @@ impl<'a> Prover<'a> {
         }
         if rival.is_none() {
             let with = [accepted, &[index]].concat();
-            let merges = merges(judged, &with);
-            let rewritten = Rewritten::new(self.program, &merges);
-            let order = Order::new(&rewritten, self.cfg, self.accesses);
+            let order = self.order(judged, &with, Some(order));
             reasons.extend(self.judge_order(&judged[index], &order).0);
             if reasons.is_empty() {
                 // It passes itself; then an accepted pair would not any more, and its reasons are what stands against this one.
@@ -287,14 +305,12 @@ fn rival(judged: &[Judged], accepted: &[usize], index: usize) -> Option<(ObjectI
     })
 }
 
-fn merges(judged: &[Judged], chosen: &[usize]) -> Vec<Merge> {
+fn merges<'a>(judged: &'a [Judged], chosen: &[usize]) -> Vec<Merge<'a>> {
+    static NOWHERE: BTreeSet<NodeId> = BTreeSet::new();
     let merge = |index: &usize| {
         let Judged { candidate, lifetime, .. } = &judged[*index];
-        Merge {
-            host: candidate.host,
-            device: candidate.device,
-            releases: lifetime.as_ref().map(|lifetime| lifetime.releases.clone()).unwrap_or_default(),
-        }
+        let releases = lifetime.as_ref().map_or(&NOWHERE, |lifetime| &lifetime.releases);
+        Merge { host: candidate.host, device: candidate.device, releases }
     };
     chosen.iter().map(merge).collect()
 }

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::cfg::{Cfg, Region};
-use super::dataflow::forward;
+use super::dataflow::Forward;
 use super::program::{CudaEventId, Event, NodeId, Program, Stream, StreamId, WaitScope};
 use super::rewritten::{Rewritten, Role};
 
@@ -194,34 +194,43 @@ impl<'a> Streams<'a> {
     }
 }
 
-/// The state before each node of the rewritten program, with `waits` where linking copies and frees of merged objects were and behind
-/// copies that stay.
+/// By node, where a wait stands in P': where linking copies and frees of merged objects were, and behind copies that stay.
+pub(super) type Waits = Vec<Option<WaitScope>>;
+
+/// The state before each node of the rewritten program, with `waits`. `known`: a solution for other merges or other waits, and the nodes that
+/// do something else now.
 pub(super) fn pending(
     rewritten: &Rewritten<'_>,
     cfg: &Cfg<'_>,
-    waits: &BTreeMap<NodeId, WaitScope>,
+    waits: &[Option<WaitScope>],
+    known: Option<(&[Option<Pending>], &[NodeId])>,
 ) -> Vec<Option<Pending>> {
     let program = rewritten.program();
     let facts = program.module;
-    let mut entry = Pending::default();
+    let mut outside = Pending::default();
     if !facts.entry_quiet || facts.starts_threads {
-        entry.add(Item::Outside, 0);
+        outside.add(Item::Outside, 0);
     }
-    forward(program, cfg, Region::ALL, &entry, Pending::join, |node, state| {
+    let transfer = |node, state: &mut Pending| {
         transfer(rewritten, waits, node, state);
         if facts.starts_threads {
             // Another thread may have started something meanwhile.
             state.add(Item::Outside, 0);
         }
-    })
+    };
+    let analysis = Forward { program, cfg, region: Region::ALL, outside, join: Pending::join, transfer };
+    match known {
+        None => analysis.solve(),
+        Some((solution, changed)) => analysis.solve_again(solution, changed.iter().copied()),
+    }
 }
 
-fn transfer(rewritten: &Rewritten<'_>, waits: &BTreeMap<NodeId, WaitScope>, node: NodeId, state: &mut Pending) {
+fn transfer(rewritten: &Rewritten<'_>, waits: &[Option<WaitScope>], node: NodeId, state: &mut Pending) {
     let program = rewritten.program();
     let streams = Streams::new(program);
     let kept = |state: &mut Pending| {
-        if let Some(scope) = waits.get(&node) {
-            state.wait(streams, *scope);
+        if let Some(scope) = waits[node.index()] {
+            state.wait(streams, scope);
         }
     };
     match &program.node(node).event {
@@ -263,7 +272,13 @@ fn transfer(rewritten: &Rewritten<'_>, waits: &BTreeMap<NodeId, WaitScope>, node
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::access::Accesses;
     use crate::analysis::testing::{Build, reads};
+
+    fn rewritten(program: &Program) -> Rewritten<'_> {
+        let cfg = Cfg::new(program);
+        Rewritten::new(program, &Accesses::new(program, &cfg), &[])
+    }
 
     fn leq(small: &Pending, large: &Pending) -> bool {
         let mut join = large.clone();
@@ -290,7 +305,8 @@ mod tests {
         nodes.push(b.opaque("f"));
         b.exit();
         let program = b.done();
-        let rewritten = Rewritten::new(&program, &[]);
+        let rewritten = rewritten(&program);
+        let waits = vec![None; program.graph.node_count()];
         let mut seed = 3_u64;
         let mut random = || {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -314,8 +330,8 @@ mod tests {
             assert!(leq(&small, &large));
             for &node in &nodes {
                 let (mut from_small, mut from_large) = (small.clone(), large.clone());
-                transfer(&rewritten, &BTreeMap::new(), node, &mut from_small);
-                transfer(&rewritten, &BTreeMap::new(), node, &mut from_large);
+                transfer(&rewritten, &waits, node, &mut from_small);
+                transfer(&rewritten, &waits, node, &mut from_large);
                 assert!(leq(&from_small, &from_large), "{:?}", program.node(node).event);
             }
         }
@@ -334,7 +350,7 @@ mod tests {
         let end = b.exit();
         let program = b.done();
         let cfg = Cfg::new(&program);
-        let states = pending(&Rewritten::new(&program, &[]), &cfg, &BTreeMap::new());
+        let states = pending(&rewritten(&program), &cfg, &vec![None; program.graph.node_count()], None);
         assert!(states[waited.index()].as_ref().is_some_and(|state| state.any_work() == Some(Item::Work(queued))));
         assert!(states[end.index()].as_ref().is_some_and(|state| state.any_work().is_some()), "not taken for done");
     }

@@ -1,7 +1,6 @@
 //! The only maker of a [`MergePlan`]: it takes what the conditions proved and writes it down for the rewrite.
 
 use super::candidate::Candidate;
-use super::cfg::Cfg;
 use super::rewritten::{Order, Rewritten, Role};
 use super::s4_lifetime::Lifetime;
 use super::verdict::{FreeAction, MergePlan, SyncAction};
@@ -11,24 +10,23 @@ pub(super) fn plan(
     candidate: &Candidate,
     lifetime: &Lifetime,
     rewritten: &Rewritten<'_>,
-    cfg: &Cfg<'_>,
     order: &Order,
     exclusive_ok: bool,
 ) -> MergePlan {
     let copies = candidate
         .links
         .iter()
-        .map(|node| (*node, order.waits.get(node).map_or(SyncAction::Nothing, |scope| SyncAction::Wait(*scope))));
+        .map(|node| (*node, order.waits[node.index()].map_or(SyncAction::Nothing, SyncAction::Wait)));
     let frees = lifetime.frees.iter().map(|node| {
-        let wait = order.waits.get(node).copied();
+        let wait = order.waits[node.index()];
         let action =
             if lifetime.releases.contains(node) { FreeAction::Release { wait } } else { FreeAction::Drop { wait } };
         (*node, action)
     });
-    let waits = cfg.order().iter().filter_map(|node| {
+    let waits = candidate.nodes.iter().filter_map(|node| {
         let stays = rewritten.role(*node) == Role::TouchesMerged;
         let mine = stays && rewritten.owner(*node).is_some_and(|merge| merge.host == candidate.host);
-        mine.then(|| order.waits.get(node).map(|scope| (*node, *scope))).flatten()
+        mine.then_some((*node, order.waits[node.index()]?))
     });
     MergePlan {
         host: candidate.host,

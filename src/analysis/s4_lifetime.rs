@@ -135,7 +135,7 @@ fn check_frees(
         pair.program,
         pair.cfg,
         pair.region,
-        &Freed::NEITHER,
+        Freed::NEITHER,
         |into, from| {
             let old = into.0;
             into.0 |= from.0;
