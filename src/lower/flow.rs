@@ -1,10 +1,9 @@
 //! Control flow between the blocks that control can reach: order, dominance, cycles, and searches against the flow.
 
-use std::collections::{HashMap, HashSet};
-
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::DfsPostOrder;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::dominance::Dominance;
 use crate::calls::{Callee, classify};
@@ -13,10 +12,10 @@ use crate::ir::{Block, Opcode, Value};
 /// Control flow of one function.
 pub(super) struct Flow<'m> {
     blocks: Vec<Block<'m>>,
-    index: HashMap<Block<'m>, NodeIndex>,
+    index: FxHashMap<Block<'m>, NodeIndex>,
     graph: DiGraph<Block<'m>, ()>,
     dominance: Dominance,
-    cyclic: HashSet<Block<'m>>,
+    cyclic: FxHashSet<Block<'m>>,
     /// By node: the rank of its strongly connected component. Control never gets from a higher rank to a lower one.
     ranks: Vec<usize>,
 }
@@ -24,14 +23,14 @@ pub(super) struct Flow<'m> {
 /// Instructions that searches against the flow look for.
 #[derive(Default)]
 pub(super) struct Marks<'m> {
-    instructions: HashSet<Value<'m>>,
+    instructions: FxHashSet<Value<'m>>,
     /// The blocks that have some.
-    blocks: HashSet<Block<'m>>,
+    blocks: FxHashSet<Block<'m>>,
 }
 
 impl<'m> FromIterator<Value<'m>> for Marks<'m> {
     fn from_iter<I: IntoIterator<Item = Value<'m>>>(instructions: I) -> Self {
-        let instructions: HashSet<_> = instructions.into_iter().collect();
+        let instructions: FxHashSet<_> = instructions.into_iter().collect();
         let blocks = instructions.iter().filter_map(|instruction| instruction.block()).collect();
         Self { instructions, blocks }
     }
@@ -47,7 +46,7 @@ impl<'m> Flow<'m> {
     pub(super) fn of(function: Value<'m>) -> Option<Self> {
         let entry = function.blocks().next()?;
         let mut graph = DiGraph::new();
-        let mut index = HashMap::from([(entry, graph.add_node(entry))]);
+        let mut index = FxHashMap::from_iter([(entry, graph.add_node(entry))]);
         let mut open = vec![entry];
         while let Some(block) = open.pop() {
             for successor in successors(block) {
@@ -162,7 +161,7 @@ impl<'m> Flow<'m> {
             }
             None => {}
         }
-        let mut seen = HashSet::new();
+        let mut seen = FxHashSet::default();
         let mut open = vec![start];
         while let Some(block) = open.pop() {
             if self.blocks.first() == Some(&block) {
