@@ -25,6 +25,8 @@ pub enum Note {
     SizeNotCompared,
     /// S5 does not hold: the merged buffer needs concurrentManagedAccess.
     NeedsConcurrentAccess,
+    /// S5 does not hold: the runtime takes managed memory only under concurrentManagedAccess, else another kind.
+    ManagedNeedsConcurrentAccess,
 }
 
 impl std::fmt::Display for Note {
@@ -32,6 +34,7 @@ impl std::fmt::Display for Note {
         f.write_str(match self {
             Self::SizeNotCompared => "the size is known only at run time and was not compared with the threshold",
             Self::NeedsConcurrentAccess => "right only on devices with concurrentManagedAccess",
+            Self::ManagedNeedsConcurrentAccess => "not made of managed memory on devices without concurrentManagedAccess",
         })
     }
 }

@@ -1,11 +1,13 @@
 //! R1: the allocation of h or d that dominates the other makes p.
 //!
-//! p is `cudaMallocManaged(&p, max(N, 1), cudaMemAttachGlobal)`: of zero bytes the call would fail, while P goes on. What the program sees
-//! of the call stays as it was: malloc's result is p (null if it failed), cudaMalloc's is the error code, with p in the variable that it
-//! was given, posix_memalign's is an errno.
+//! For `target=managed` p is `cudaMallocManaged(&p, max(N, 1), cudaMemAttachGlobal)`: of zero bytes the call would fail, while P goes on.
+//! For `target=adaptive` it is what `echo_rt_create` makes of N bytes, or null: then the pair stays two buffers, and each of its calls
+//! stays what it was (`guard`). What the program sees of the call stays as it was in both: malloc's result is p (null if it failed),
+//! cudaMalloc's is the error code, with p in the variable that it was given, posix_memalign's is an errno.
 
 use super::edit::{Editor, Int};
-use super::{allocation, r2_renaming};
+use super::guard::Guard;
+use super::{Target, allocation, r2_renaming};
 use crate::analysis::program::Allocator;
 use crate::analysis::verdict::MergePlan;
 use crate::ir::Value;
@@ -15,19 +17,49 @@ use crate::lower::{Allocation, Delivery, Lowered};
 const ATTACH_GLOBAL: u64 = 1;
 /// `ENOMEM` of errno.h.
 const OUT_OF_MEMORY: u64 = 12;
+/// `ECHO_RT_EXCLUSIVE` of echo-rt: S5 holds for the pair.
+const EXCLUSIVE: u64 = 1;
 
 /// The merged buffer.
-pub(super) struct Merged<'m> {
+pub(super) enum Merged<'m> {
     /// p, or null where allocating failed; dominates the other allocation.
-    pub(super) pointer: Value<'m>,
+    Value(Value<'m>),
+    /// p is in this variable.
+    Variable(Value<'m>),
 }
 
-pub(super) fn apply<'m>(editor: &mut Editor<'m>, lowered: &Lowered<'m>, plan: &MergePlan) -> Merged<'m> {
+impl<'m> Merged<'m> {
+    /// p.
+    pub(super) fn pointer(&self, editor: &mut Editor<'m>) -> Value<'m> {
+        match self {
+            Self::Value(pointer) => *pointer,
+            Self::Variable(variable) => editor.load(*variable, "echo.merged.pointer"),
+        }
+    }
+}
+
+pub(super) fn apply<'m>(
+    editor: &mut Editor<'m>,
+    lowered: &Lowered<'m>,
+    plan: &MergePlan,
+    target: Target,
+    guard: Guard<'m>,
+) -> Merged<'m> {
     let creator = if lowered.instruction(plan.creates()) == Some(allocation(lowered, plan.host()).call) {
         allocation(lowered, plan.host())
     } else {
         allocation(lowered, plan.device())
     };
+    match (target, guard) {
+        (Target::Adaptive { threshold }, Guard::WhereMerged(variable)) => {
+            ask_runtime(editor, lowered, plan, creator, threshold, variable);
+            Merged::Variable(variable)
+        }
+        (Target::Managed, _) | (_, Guard::Always) => Merged::Value(allocate_managed(editor, creator)),
+    }
+}
+
+fn allocate_managed<'m>(editor: &mut Editor<'m>, creator: &Allocation<'m>) -> Value<'m> {
     let call = editor.as_call(creator.call);
     // A variable of its own where the pointer is a result; else the program's.
     let variable = match creator.delivery {
@@ -62,7 +94,41 @@ pub(super) fn apply<'m>(editor: &mut Editor<'m>, lowered: &Lowered<'m>, plan: &M
         _ => error,
     };
     editor.replace(call, result);
-    Merged { pointer }
+    pointer
+}
+
+/// Asks the runtime for p before the call; the call itself happens where it gave none.
+fn ask_runtime<'m>(
+    editor: &mut Editor<'m>,
+    lowered: &Lowered<'m>,
+    plan: &MergePlan,
+    creator: &Allocation<'m>,
+    threshold: u64,
+    variable: Value<'m>,
+) {
+    editor.before(creator.call);
+    let size = byte_count(editor, creator);
+    let threshold = editor.int(Int::I64, threshold);
+    let facts = editor.int(Int::I32, if plan.exclusive_ok() { EXCLUSIVE } else { 0 });
+    let site = editor.text(&site(lowered, plan));
+    let pointer = editor.runtime_pointer("echo_rt_create", &[size, threshold, facts, site]);
+    editor.store(pointer, variable);
+    let site = Guard::WhereMerged(variable).open(editor, creator.call);
+    if creator.allocator == Allocator::Calloc {
+        r2_renaming::clear(editor, pointer, size);
+    }
+    let result = r2_renaming::deliver(editor, creator, site.call, pointer);
+    site.close(editor, Some(result));
+}
+
+/// What a user calls the pair: `function: h (file:line) with d (file:line)`.
+fn site(lowered: &Lowered<'_>, plan: &MergePlan) -> String {
+    let program = &lowered.program;
+    let buffer = |id| {
+        let object = program.object(id);
+        format!("{} ({})", object.name, object.site)
+    };
+    format!("{}: {} with {}", program.function, buffer(plan.host()), buffer(plan.device()))
 }
 
 /// Bytes that an allocation asks for; the largest number where that does not fit, which no allocation satisfies.
