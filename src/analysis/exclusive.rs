@@ -22,7 +22,9 @@ pub(super) fn check(pair: &Pair<'_>, lifetime: Option<&Lifetime>, order: &Order,
     // is done: S4 has a cudaFree between the two.)
     let own = |work| link(pair.program, pair.host, pair.device, work).is_some();
     for &node in pair.cfg.order() {
-        let Some(item) = order.pending[node.index()].as_ref().and_then(|state| state.any_work_but(own)) else { continue };
+        let Some(item) = order.pending[node.index()].as_ref().and_then(|state| state.any_work_but(own)) else {
+            continue;
+        };
         if lifetime.is_some_and(|lifetime| lifetime.creates == node) {
             let work = describe_item(pair.program, item);
             reasons.push(pair.reason_on(Decline::AllocatedInFlight { work }, node, &path(pair, item, node)));

@@ -34,7 +34,9 @@ impl std::fmt::Display for Note {
         f.write_str(match self {
             Self::SizeNotCompared => "the size is known only at run time and was not compared with the threshold",
             Self::NeedsConcurrentAccess => "right only on devices with concurrentManagedAccess",
-            Self::ManagedNeedsConcurrentAccess => "not made of managed memory on devices without concurrentManagedAccess",
+            Self::ManagedNeedsConcurrentAccess => {
+                "not made of managed memory on devices without concurrentManagedAccess"
+            }
         })
     }
 }

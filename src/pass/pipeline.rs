@@ -78,9 +78,7 @@ impl Run<'_, '_> {
     fn target(&self) -> rewrite::Target {
         match self.options.analysis.target {
             analysis::Target::Managed => rewrite::Target::Managed,
-            analysis::Target::Adaptive => {
-                rewrite::Target::Adaptive { threshold: self.options.analysis.theta_min }
-            }
+            analysis::Target::Adaptive => rewrite::Target::Adaptive { threshold: self.options.analysis.theta_min },
         }
     }
 

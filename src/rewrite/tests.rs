@@ -31,8 +31,7 @@ fn rewritten_for(target: Target, ir: &str) -> String {
     let main = context.module.functions().find(|function| function.name() == "main").expect("main");
     let lowered = lower_function(&context, main).expect("a body");
     let for_analysis = if target == Target::Managed { analysis::Target::Managed } else { analysis::Target::Adaptive };
-    let options =
-        Options { theta_min: 0, access: AccessMode::Concurrent, target: for_analysis, ..Options::default() };
+    let options = Options { theta_min: 0, access: AccessMode::Concurrent, target: for_analysis, ..Options::default() };
     let verdicts = analyse(&lowered.program, &options);
     let plans: Vec<&MergePlan> = verdicts
         .iter()

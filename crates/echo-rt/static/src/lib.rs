@@ -67,8 +67,8 @@ impl Cuda for Linked {
         // SAFETY: `out` is a variable of the caller.
         let host = allocated(|out| unsafe { cudaHostAlloc(out, bytes, PORTABLE_AND_MAPPED) })?;
         // SAFETY: as above; `host` is a mapped block. One without an alias is given back, and the alias error is what counts.
-        let device = allocated(|out| unsafe { cudaHostGetDevicePointer(out, host as *mut c_void, 0) })
-            .inspect_err(|_| {
+        let device =
+            allocated(|out| unsafe { cudaHostGetDevicePointer(out, host as *mut c_void, 0) }).inspect_err(|_| {
                 let _ = self.host_free(host);
             })?;
         Ok((host, device))
