@@ -172,11 +172,21 @@ impl Build {
     }
 
     pub(super) fn free(&mut self, object: ObjectId) -> NodeId {
-        self.event(Event::Free { object, waits: None, stream: None })
+        self.event(Event::Free { object, waits: None, stream: None, may_be_null: false })
     }
 
     pub(super) fn cuda_free(&mut self, object: ObjectId) -> NodeId {
-        self.event(Event::Free { object, waits: Some(WaitScope::Device), stream: None })
+        self.event(Event::Free { object, waits: Some(WaitScope::Device), stream: None, may_be_null: false })
+    }
+
+    /// `free` of a pointer that may be null.
+    pub(super) fn free_unless_null(&mut self, object: ObjectId) -> NodeId {
+        self.event(Event::Free { object, waits: None, stream: None, may_be_null: true })
+    }
+
+    /// `cudaFree` of a pointer that may be null.
+    pub(super) fn cuda_free_unless_null(&mut self, object: ObjectId) -> NodeId {
+        self.event(Event::Free { object, waits: Some(WaitScope::Device), stream: None, may_be_null: true })
     }
 
     // Work.
