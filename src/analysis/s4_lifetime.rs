@@ -157,7 +157,9 @@ impl Names {
 
     /// Those with the creator's name, or the yielder's.
     fn having(self, creator: bool) -> Self {
-        Self(self.all().filter(|both| if creator { both.0 } else { both.1 }).fold(0, |set, both| set | Self::of(both).0))
+        Self(
+            self.all().filter(|both| if creator { both.0 } else { both.1 }).fold(0, |set, both| set | Self::of(both).0),
+        )
     }
 
     /// One of the two is freed. P frees only what is there.
@@ -191,9 +193,12 @@ fn check_frees(pair: &Pair<'_>, begin: &Begin, reasons: &mut Vec<Reason>) -> End
     let at = |node: NodeId| states[node.index()].unwrap_or(Names(0));
     if at(begin.yields).all().any(|(creator, _)| !creator) {
         let is_free = |node: &&NodeId| frees(pair, **node).is_some_and(|(object, _)| object == begin.creator);
-        let path = pair.cfg.order().iter().filter(is_free).find_map(|free| {
-            pair.cfg.path(*free, |node| node == begin.yields, |node| node == begin.creates)
-        });
+        let path = pair
+            .cfg
+            .order()
+            .iter()
+            .filter(is_free)
+            .find_map(|free| pair.cfg.path(*free, |node| node == begin.yields, |node| node == begin.creates));
         reasons.push(pair.reason_on(Decline::AllocationsNotPaired, begin.yields, &path.unwrap_or_default()));
     }
     let mut ends = Ends { frees: BTreeSet::new(), releases: BTreeSet::new(), counted: false };

@@ -114,10 +114,12 @@ impl Build {
         self.program.graph.add_edge(from, to, ());
     }
 
-    pub(super) fn branch_to_exit(&mut self, from: NodeId, returns: bool) {
-        let cursor = std::mem::replace(&mut self.cursor, from);
+    /// `if (…) { body; return; }`
+    pub(super) fn perhaps_leave(&mut self, returns: bool, body: impl FnOnce(&mut Self)) {
+        let before = self.skip();
+        body(self);
         self.event(Event::Exit { returns });
-        self.cursor = cursor;
+        self.cursor = before;
     }
 
     /// `while (…) body`, entered at least once.

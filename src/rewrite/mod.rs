@@ -5,10 +5,11 @@
 //! - R1 (`r1_allocation`): the allocation that comes first makes p;
 //! - R2 (`r2_renaming`): the other yields p, so that every use of h and d is one of p;
 //! - R3 (`r3_copies`): each copy between h and d goes, and leaves the wait that the plan says;
-//! - R4 (`r4_deallocation`): the frees of h and d become one release of p.
+//! - R4 (`r4_deallocation`): the frees of h and d become one release of p; where the path decides which, p counts (`names`).
 //!
 //! Premise, as everywhere: allocations succeed. Where one fails all the same, p is null, the call that made it reports the failure in its
-//! own way, and the other yields null.
+//! own way, and the other yields null. Where P may never call CUDA (S4: the program comes to use h and perhaps never allocates d), h is then
+//! the host buffer that it was, and the device's allocation reports the failure, as it would have in P.
 //!
 //! Two facts about P stop being facts of P': that a `__restrict__` host pointer is apart from what a call (a launch) touches, which the
 //! inliner wrote down as `!noalias` of the calls; so that is taken away (`Editor::forget_call_scopes`). And that malloc's result is apart
@@ -17,6 +18,7 @@
 //! The module is left as LLVM's verifier wants it, with debug locations kept.
 
 mod edit;
+mod names;
 mod r1_allocation;
 mod r2_renaming;
 mod r3_copies;
@@ -30,6 +32,7 @@ use crate::analysis::verdict::MergePlan;
 use crate::ir::Module;
 use crate::lower::{Allocation, Lowered};
 use edit::Editor;
+use names::Names;
 
 /// Applies the plans of one function, which were made from its `lowered` program. The program is given back for reports; the handles
 /// of instructions are gone, because some of the instructions are.
@@ -41,9 +44,10 @@ pub fn apply<'m>(module: Module<'m>, lowered: Lowered<'m>, plans: &[&MergePlan])
             r3_copies::wait_after_kept(&mut editor, &lowered, plan);
         }
         for plan in plans {
-            r4_deallocation::apply(&mut editor, &lowered, plan);
+            let names = Names::new(&mut editor, &lowered, plan);
+            r4_deallocation::apply(&mut editor, &lowered, plan, &names);
             r3_copies::apply(&mut editor, &lowered, plan);
-            let merged = r1_allocation::apply(&mut editor, &lowered, plan);
+            let merged = r1_allocation::apply(&mut editor, &lowered, plan, &names);
             r2_renaming::apply(&mut editor, &lowered, plan, &merged);
         }
         editor.forget_call_scopes();

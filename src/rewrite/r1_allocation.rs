@@ -3,8 +3,11 @@
 //! p is `cudaMallocManaged(&p, max(N, 1), cudaMemAttachGlobal)`: of zero bytes the call would fail, while P goes on. What the program sees
 //! of the call stays as it was: malloc's result is p (null if it failed), cudaMalloc's is the error code, with p in the variable that it
 //! was given, posix_memalign's is an errno.
+//!
+//! Where the plan keeps the host buffer, its own allocation stays as well (`names`): for one byte, or for all if p could not be made.
 
 use super::edit::{Editor, Int};
+use super::names::Names;
 use super::{allocation, r2_renaming};
 use crate::analysis::program::Allocator;
 use crate::analysis::verdict::MergePlan;
@@ -20,9 +23,18 @@ const OUT_OF_MEMORY: u64 = 12;
 pub(super) struct Merged<'m> {
     /// p, or null where allocating failed; dominates the other allocation.
     pub(super) pointer: Value<'m>,
+    /// The error code of making it.
+    pub(super) error: Value<'m>,
+    /// The program goes on without p where that failed, so the other allocation reports the failure.
+    pub(super) reports_failure: bool,
 }
 
-pub(super) fn apply<'m>(editor: &mut Editor<'m>, lowered: &Lowered<'m>, plan: &MergePlan) -> Merged<'m> {
+pub(super) fn apply<'m>(
+    editor: &mut Editor<'m>,
+    lowered: &Lowered<'m>,
+    plan: &MergePlan,
+    names: &Names<'m>,
+) -> Merged<'m> {
     let creator = if lowered.instruction(plan.creates()) == Some(allocation(lowered, plan.host()).call) {
         allocation(lowered, plan.host())
     } else {
@@ -54,7 +66,10 @@ pub(super) fn apply<'m>(editor: &mut Editor<'m>, lowered: &Lowered<'m>, plan: &M
         r2_renaming::clear(editor, pointer, size);
     }
     let result = match (creator.delivery, creator.allocator) {
-        (Delivery::Returned, _) => pointer,
+        (Delivery::Returned, _) => match names.own {
+            Some(own) => keep(editor, creator, call, succeeded, pointer, own),
+            None => pointer,
+        },
         (_, Allocator::AlignedAlloc) => {
             let failure = editor.int(Int::I32, OUT_OF_MEMORY);
             editor.select(succeeded, success, failure)
@@ -62,7 +77,28 @@ pub(super) fn apply<'m>(editor: &mut Editor<'m>, lowered: &Lowered<'m>, plan: &M
         _ => error,
     };
     editor.replace(call, result);
-    Merged { pointer }
+    Merged { pointer, error, reports_failure: names.own.is_some() }
+}
+
+/// The host buffer's own allocation; gives h. All allocators that are kept take the size as their first arguments (calloc as two).
+fn keep<'m>(
+    editor: &mut Editor<'m>,
+    allocation: &Allocation<'m>,
+    call: Value<'m>,
+    succeeded: Value<'m>,
+    pointer: Value<'m>,
+    own: Value<'m>,
+) -> Value<'m> {
+    let one = editor.int(Int::I64, 1);
+    let arguments: Vec<_> = allocation
+        .size_operands
+        .iter()
+        .zip(0..)
+        .map(|(size, index)| (index, editor.select(succeeded, one, *size)))
+        .collect();
+    let host = editor.call_again(call, &arguments);
+    editor.store(host, own);
+    editor.select(succeeded, pointer, host)
 }
 
 /// Bytes that an allocation asks for; the largest number where that does not fit, which no allocation satisfies.

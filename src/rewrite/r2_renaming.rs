@@ -27,8 +27,8 @@ pub(super) fn apply<'m>(editor: &mut Editor<'m>, lowered: &Lowered<'m>, plan: &M
         Delivery::Returned => editor.replace(call, merged.pointer),
         Delivery::Slot(_) | Delivery::Memory => {
             editor.store(merged.pointer, out_argument(second, call));
-            let success = editor.int(Int::I32, 0);
-            editor.replace(call, success);
+            let result = if merged.reports_failure { merged.error } else { editor.int(Int::I32, 0) };
+            editor.replace(call, result);
         }
     }
 }
