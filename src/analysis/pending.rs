@@ -227,13 +227,10 @@ fn transfer(rewritten: &Rewritten<'_>, waits: &BTreeMap<NodeId, WaitScope>, node
         Event::Wait(scope) => state.wait(streams, *scope),
         Event::Record { event, stream } => state.record(streams, *event, *stream),
         Event::StreamWait { stream, event } => state.stream_wait(streams, node, *stream, *event),
-        Event::Free { waits: own, .. } => match rewritten.role(node) {
-            Role::FreesMerged => kept(state),
-            _ => {
-                if let Some(scope) = own {
-                    state.wait(streams, *scope);
-                }
-            }
+        Event::Free { waits: own, may_be_null, .. } => match (rewritten.role(node), own) {
+            (Role::FreesMerged, _) => kept(state),
+            (_, Some(scope)) if !may_be_null => state.wait(streams, *scope),
+            _ => {}
         },
         Event::Copy(copy) => match rewritten.role(node) {
             Role::Linking => {

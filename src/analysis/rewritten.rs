@@ -29,7 +29,7 @@ use super::program::{Allocator, Copy, Event, NodeId, ObjectId, Program, Space, S
 pub(super) struct Merge {
     pub(super) host: ObjectId,
     pub(super) device: ObjectId,
-    /// The frees at which p is released.
+    /// The frees at which p may be released.
     pub(super) releases: BTreeSet<NodeId>,
 }
 

@@ -6,10 +6,10 @@
 use std::collections::HashMap;
 use std::ffi::CString;
 
-use inkwell::llvm_sys::LLVMOpcode;
 use inkwell::llvm_sys::core::*;
 use inkwell::llvm_sys::debuginfo::LLVMInstructionGetDebugLoc;
 use inkwell::llvm_sys::prelude::*;
+use inkwell::llvm_sys::{LLVMAttributeReturnIndex, LLVMOpcode};
 
 use crate::ir::{IntPredicate, Module, Value};
 
@@ -156,6 +156,55 @@ impl<'m> Editor<'m> {
         variable
     }
 
+    /// A variable that holds a number, zero at first, in the entry block.
+    pub(super) fn counter(&mut self, name: &str) -> Value<'m> {
+        let name = c_string(name);
+        // SAFETY: as for `variable`; the store goes behind the alloca.
+        unsafe {
+            LLVMPositionBuilderBefore(self.builder, LLVMGetFirstInstruction(self.entry));
+            LLVMSetCurrentDebugLocation2(self.builder, std::ptr::null_mut());
+            let variable = self.wrap(LLVMBuildAlloca(self.builder, self.int_type(Int::I64), name.as_ptr()));
+            let zero = self.int(Int::I64, 0);
+            self.store(zero, variable);
+            variable
+        }
+    }
+
+    /// A load of a number.
+    pub(super) fn load_count(&mut self, address: Value<'m>) -> Value<'m> {
+        // SAFETY: the address is a variable of `counter`, in the entry block.
+        self.wrap(unsafe { LLVMBuildLoad2(self.builder, self.int_type(Int::I64), address.raw(), c"".as_ptr()) })
+    }
+
+    /// `left + right`
+    pub(super) fn add(&mut self, left: Value<'m>, right: Value<'m>) -> Value<'m> {
+        // SAFETY: both are i64 and dominate the position.
+        self.wrap(unsafe { LLVMBuildAdd(self.builder, left.raw(), right.raw(), c"".as_ptr()) })
+    }
+
+    /// A copy of a call at the position, with other values for some of its arguments. What was known of the size of the memory that its
+    /// result or those arguments point to is forgotten.
+    pub(super) fn call_again(&mut self, call: Value<'m>, arguments: &[(u32, Value<'m>)]) -> Value<'m> {
+        const SIZED: [&str; 3] = ["dereferenceable", "dereferenceable_or_null", "nonnull"];
+        // SAFETY: the copy has operands of the same types that dominate the position; it is put into the block there.
+        unsafe {
+            let copy = LLVMInstructionClone(call.raw());
+            LLVMInsertIntoBuilderWithName(self.builder, copy, c"".as_ptr());
+            let forget = |index: u32| {
+                for name in SIZED {
+                    let kind = LLVMGetEnumAttributeKindForName(name.as_ptr().cast(), name.len());
+                    LLVMRemoveCallSiteEnumAttribute(copy, index, kind);
+                }
+            };
+            forget(LLVMAttributeReturnIndex);
+            for (index, value) in arguments {
+                LLVMSetOperand(copy, *index, value.raw());
+                forget(index + 1);
+            }
+            self.wrap(copy)
+        }
+    }
+
     /// A load of a pointer.
     pub(super) fn load(&mut self, address: Value<'m>, name: &str) -> Value<'m> {
         let name = c_string(name);
@@ -163,7 +212,7 @@ impl<'m> Editor<'m> {
         self.wrap(unsafe { LLVMBuildLoad2(self.builder, self.pointer_type(), address.raw(), name.as_ptr()) })
     }
 
-    /// A store of a pointer.
+    /// A store.
     pub(super) fn store(&mut self, value: Value<'m>, address: Value<'m>) {
         // SAFETY: both dominate the position.
         unsafe { LLVMBuildStore(self.builder, value.raw(), address.raw()) };

@@ -5,13 +5,14 @@
 //! - R1 (`r1_allocation`): the allocation that comes first makes p;
 //! - R2 (`r2_renaming`): the other yields p, so that every use of h and d is one of p;
 //! - R3 (`r3_copies`): each copy between h and d goes, and leaves the wait that the plan says;
-//! - R4 (`r4_deallocation`): the frees of h and d become one release of p.
+//! - R4 (`r4_deallocation`): the frees of h and d become one release of p; where the path decides which, p counts (`names`).
 //!
 //! Under [`Target::Adaptive`] the runtime decides whether p exists, and each of these calls keeps its own way for where it does not
 //! (`guard`).
 //!
 //! Premise, as everywhere: allocations succeed. Where one fails all the same, p is null, the call that made it reports the failure in its
-//! own way, and the other yields null.
+//! own way, and the other yields null. Where P may never call CUDA (S4: the program comes to use h and perhaps never allocates d), h is then
+//! the host buffer that it was, and the device's allocation reports the failure, as it would have in P.
 //!
 //! Two facts about P stop being facts of P': that a `__restrict__` host pointer is apart from what a call (a launch) touches, which the
 //! inliner wrote down as `!noalias` of the calls; so that is taken away (`Editor::forget_call_scopes`). And that malloc's result is apart
@@ -21,6 +22,7 @@
 
 mod edit;
 mod guard;
+mod names;
 mod r1_allocation;
 mod r2_renaming;
 mod r3_copies;
@@ -35,6 +37,7 @@ use crate::ir::Module;
 use crate::lower::{Allocation, Lowered};
 use edit::Editor;
 use guard::Guard;
+use names::Names;
 
 /// What p is made of; the same choice as [`crate::analysis::Target`], with what the edits need of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,13 +64,16 @@ pub fn apply<'m>(module: Module<'m>, lowered: Lowered<'m>, plans: &[&MergePlan],
             r3_copies::infer_directions(&mut editor, &lowered, plans);
         }
         for plan in plans {
-            let guard = match target {
-                Target::Managed => Guard::Always,
-                Target::Adaptive { .. } => Guard::WhereMerged(editor.null_variable("echo.pair")),
+            let (guard, names) = match target {
+                Target::Managed => (Guard::Always, Names::new(&mut editor, &lowered, plan)),
+                Target::Adaptive { .. } => {
+                    let guard = Guard::WhereMerged(editor.null_variable("echo.pair"));
+                    (guard, Names::of_guarded(&mut editor, &lowered, plan))
+                }
             };
-            r4_deallocation::apply(&mut editor, &lowered, plan, target, guard);
+            r4_deallocation::apply(&mut editor, &lowered, plan, target, guard, &names);
             r3_copies::apply(&mut editor, &lowered, plan, guard);
-            let merged = r1_allocation::apply(&mut editor, &lowered, plan, target, guard);
+            let merged = r1_allocation::apply(&mut editor, &lowered, plan, target, guard, &names);
             r2_renaming::apply(&mut editor, &lowered, plan, guard, &merged);
         }
         editor.forget_call_scopes();

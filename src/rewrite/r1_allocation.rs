@@ -4,9 +4,12 @@
 //! For `target=adaptive` it is what `echo_rt_create` makes of N bytes, or null: then the pair stays two buffers, and each of its calls
 //! stays what it was (`guard`). What the program sees of the call stays as it was in both: malloc's result is p (null if it failed),
 //! cudaMalloc's is the error code, with p in the variable that it was given, posix_memalign's is an errno.
+//!
+//! Where the plan keeps the host buffer, its own allocation stays as well (`names`): for one byte, or for all if p could not be made.
 
 use super::edit::{Editor, Int};
 use super::guard::Guard;
+use super::names::Names;
 use super::{Target, allocation, r2_renaming};
 use crate::analysis::program::Allocator;
 use crate::analysis::verdict::MergePlan;
@@ -23,8 +26,15 @@ const EXCLUSIVE: u64 = 1;
 /// The merged buffer.
 pub(super) enum Merged<'m> {
     /// p, or null where allocating failed; dominates the other allocation.
-    Value(Value<'m>),
-    /// p is in this variable.
+    Value {
+        /// p.
+        pointer: Value<'m>,
+        /// The error code of making it.
+        error: Value<'m>,
+        /// The program goes on without p where that failed, so the other allocation reports the failure.
+        reports_failure: bool,
+    },
+    /// p is in this variable, where there is one.
     Variable(Value<'m>),
 }
 
@@ -32,8 +42,16 @@ impl<'m> Merged<'m> {
     /// p.
     pub(super) fn pointer(&self, editor: &mut Editor<'m>) -> Value<'m> {
         match self {
-            Self::Value(pointer) => *pointer,
+            Self::Value { pointer, .. } => *pointer,
             Self::Variable(variable) => editor.load(*variable, "echo.merged.pointer"),
+        }
+    }
+
+    /// The error code that the other allocation gives, if it gives one.
+    pub(super) fn error(&self, editor: &Editor<'m>) -> Value<'m> {
+        match self {
+            Self::Value { error, reports_failure: true, .. } => *error,
+            Self::Value { .. } | Self::Variable(_) => editor.int(Int::I32, 0),
         }
     }
 }
@@ -44,6 +62,7 @@ pub(super) fn apply<'m>(
     plan: &MergePlan,
     target: Target,
     guard: Guard<'m>,
+    names: &Names<'m>,
 ) -> Merged<'m> {
     let creator = if lowered.instruction(plan.creates()) == Some(allocation(lowered, plan.host()).call) {
         allocation(lowered, plan.host())
@@ -55,11 +74,11 @@ pub(super) fn apply<'m>(
             ask_runtime(editor, lowered, plan, creator, threshold, variable);
             Merged::Variable(variable)
         }
-        (Target::Managed, _) | (_, Guard::Always) => Merged::Value(allocate_managed(editor, creator)),
+        (Target::Managed, _) | (_, Guard::Always) => allocate_managed(editor, creator, names),
     }
 }
 
-fn allocate_managed<'m>(editor: &mut Editor<'m>, creator: &Allocation<'m>) -> Value<'m> {
+fn allocate_managed<'m>(editor: &mut Editor<'m>, creator: &Allocation<'m>, names: &Names<'m>) -> Merged<'m> {
     let call = editor.as_call(creator.call);
     // A variable of its own where the pointer is a result; else the program's.
     let variable = match creator.delivery {
@@ -86,7 +105,10 @@ fn allocate_managed<'m>(editor: &mut Editor<'m>, creator: &Allocation<'m>) -> Va
         r2_renaming::clear(editor, pointer, size);
     }
     let result = match (creator.delivery, creator.allocator) {
-        (Delivery::Returned, _) => pointer,
+        (Delivery::Returned, _) => match names.own {
+            Some(own) => keep(editor, creator, call, succeeded, pointer, own),
+            None => pointer,
+        },
         (_, Allocator::AlignedAlloc) => {
             let failure = editor.int(Int::I32, OUT_OF_MEMORY);
             editor.select(succeeded, success, failure)
@@ -94,7 +116,7 @@ fn allocate_managed<'m>(editor: &mut Editor<'m>, creator: &Allocation<'m>) -> Va
         _ => error,
     };
     editor.replace(call, result);
-    pointer
+    Merged::Value { pointer, error, reports_failure: names.own.is_some() }
 }
 
 /// Asks the runtime for p before the call; the call itself happens where it gave none.
@@ -117,7 +139,8 @@ fn ask_runtime<'m>(
     if creator.allocator == Allocator::Calloc {
         r2_renaming::clear(editor, pointer, size);
     }
-    let result = r2_renaming::deliver(editor, creator, site.call, pointer);
+    let success = editor.int(Int::I32, 0);
+    let result = r2_renaming::deliver(editor, creator, site.call, pointer, success);
     site.close(editor, Some(result));
 }
 
@@ -129,6 +152,27 @@ fn site(lowered: &Lowered<'_>, plan: &MergePlan) -> String {
         format!("{} ({})", object.name, object.site)
     };
     format!("{}: {} with {}", program.function, buffer(plan.host()), buffer(plan.device()))
+}
+
+/// The host buffer's own allocation; gives h. All allocators that are kept take the size as their first arguments (calloc as two).
+fn keep<'m>(
+    editor: &mut Editor<'m>,
+    allocation: &Allocation<'m>,
+    call: Value<'m>,
+    succeeded: Value<'m>,
+    pointer: Value<'m>,
+    own: Value<'m>,
+) -> Value<'m> {
+    let one = editor.int(Int::I64, 1);
+    let arguments: Vec<_> = allocation
+        .size_operands
+        .iter()
+        .zip(0..)
+        .map(|(size, index)| (index, editor.select(succeeded, one, *size)))
+        .collect();
+    let host = editor.call_again(call, &arguments);
+    editor.store(host, own);
+    editor.select(succeeded, pointer, host)
 }
 
 /// Bytes that an allocation asks for; the largest number where that does not fit, which no allocation satisfies.

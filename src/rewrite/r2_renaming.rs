@@ -30,22 +30,24 @@ pub(super) fn apply<'m>(
         let size = byte_count(editor, second);
         clear(editor, pointer, size);
     }
-    let result = deliver(editor, second, site.call, pointer);
+    let error = merged.error(editor);
+    let result = deliver(editor, second, site.call, pointer, error);
     site.close(editor, Some(result));
 }
 
-/// Hands out p where the allocation would hand out its own pointer, as one that succeeded; gives the call's result.
+/// Hands out p where the allocation would hand out its own pointer; gives the call's result, `error` where that is an error code.
 pub(super) fn deliver<'m>(
     editor: &mut Editor<'m>,
     allocation: &Allocation<'m>,
     call: Value<'m>,
     pointer: Value<'m>,
+    error: Value<'m>,
 ) -> Value<'m> {
     match allocation.delivery {
         Delivery::Returned => pointer,
         Delivery::Slot(_) | Delivery::Memory => {
             editor.store(pointer, out_argument(allocation, call));
-            editor.int(Int::I32, 0)
+            error
         }
     }
 }

@@ -357,3 +357,103 @@ fn a_copy_to_a_third_buffer_goes_by_the_addresses() {
     in_order(&rewritten_for(ADAPTIVE, &ir), &["@cudaMemcpy(ptr %f, ptr %d, i64 64, i32 4)"]);
     in_order(&rewritten(&ir), &["@cudaMemcpy(ptr %f, ptr %d, i64 64, i32 3)"]);
 }
+
+/// Malloc, then what `makes` %d, work with both, and `frees`.
+fn on_some_paths(allocator: &str, makes: &str, work: &str, frees: &str) -> String {
+    format!(
+        "define void @k(ptr %0) {{
+           ret void
+         }}
+         define i32 @main(i64 %n, i1 %c) {{
+         entry:
+           %slot = alloca ptr
+           %args = alloca [1 x ptr]
+           %h = call {allocator}
+           store i32 7, ptr %h
+           {makes}
+           %e = call i32 @cudaMalloc(ptr %slot, i64 %n)
+           %bad = icmp ne i32 %e, 0
+           %d = load ptr, ptr %slot
+           %e2 = call i32 @cudaMemcpy(ptr %d, ptr %h, i64 %n, i32 1)
+           store ptr %slot, ptr %args
+           %l = call i32 @cudaLaunchKernel(ptr @k, i64 1, i32 1, i64 1, i32 1, ptr %args, i64 0, ptr null)
+           %e3 = call i32 @cudaMemcpy(ptr %h, ptr %d, i64 %n, i32 2)
+           {work}
+           {frees}
+           ret i32 0
+         }}
+         {}",
+        registration("k", "k")
+    )
+}
+
+#[test]
+fn p_counts_its_names_where_the_path_decides() {
+    let text = rewritten(&on_some_paths(
+        "ptr @malloc(i64 %n)",
+        "",
+        "br i1 %c, label %early, label %late\nearly:\n%f = call i32 @cudaFree(ptr %d)\nbr label %late\nlate:",
+        "call void @free(ptr %h)",
+    ));
+    in_order(
+        &text,
+        &[
+            "%echo.names = alloca i64",
+            "store i64 0, ptr %echo.names",
+            // One name at the malloc, one more at the cudaMalloc.
+            "store i64 1, ptr %echo.names",
+            "@cudaMallocManaged",
+            "load i64, ptr %echo.names",
+            "add i64 %",
+            "store i64 %",
+            "early:",
+            "load i64, ptr %echo.names",
+            "= add i64 %",
+            "store i64 %",
+            "= select i1 %",
+            "call i32 @cudaFree(ptr %",
+            "late:",
+            "load i64, ptr %echo.names",
+            "call i32 @cudaFree(ptr %",
+        ],
+    );
+    lacks(&text, &["@malloc(", "@free(", "%echo.host"]);
+}
+
+#[test]
+fn a_host_buffer_that_may_be_alone_keeps_its_own_allocation() {
+    let frees = "%f = call i32 @cudaFree(ptr %d)\nbr label %end\nend:";
+    let program = |allocator: &str, free: &str| {
+        on_some_paths(allocator, "br i1 %c, label %gpu, label %end\ngpu:", "", &format!("{frees}\n{free}"))
+    };
+    let text =
+        rewritten(&program("dereferenceable_or_null(64) ptr @malloc(i64 %n)", "call void @free(ptr nonnull %h)"));
+    in_order(
+        &text,
+        &[
+            "%2 = call i32 @cudaMallocManaged(ptr %echo.merged,",
+            "%3 = icmp eq i32 %2, 0",
+            // One byte where p was made; what was known of the size no longer holds.
+            "select i1 %3, i64 1, i64 %n",
+            "= call ptr @malloc(i64 %",
+            "store ptr %6, ptr %echo.host",
+            "%7 = select i1 %3, ptr %4, ptr %6",
+            "store i32 7, ptr %7",
+            // Where p was not made, the device's allocation fails.
+            "%bad = icmp ne i32 %2, 0",
+            "end:",
+            "%echo.host.pointer = load ptr, ptr %echo.host",
+            "icmp eq ptr %7, %echo.host.pointer",
+            "call void @free(ptr %",
+            "call i32 @cudaFree(ptr %",
+        ],
+    );
+    lacks(&text, &["dereferenceable", "nonnull"]);
+    assert_eq!(text.matches("@cudaFree(").count(), 1, "{text}");
+
+    let text = rewritten(&program("ptr @calloc(i64 %n, i64 1)", "call void @free(ptr %h)"));
+    in_order(&text, &["@cudaMallocManaged", "@llvm.memset.p0.i64(ptr", "select i1", "i64 1, i64 %n", "@calloc(i64 %"]);
+
+    let text = rewritten(&program("ptr @_Znwm(i64 %n)", "call void @_ZdlPvm(ptr %h, i64 %n)"));
+    in_order(&text, &["@_Znwm(i64 %", "select i1 %", "i64 %n, i64 1", "call void @_ZdlPvm(ptr %", "@cudaFree("]);
+}
