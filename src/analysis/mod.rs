@@ -23,6 +23,7 @@ mod cfg;
 mod coverage;
 mod dataflow;
 mod decline;
+pub(crate) mod dominance;
 mod exclusive;
 mod initialised;
 mod liveness;

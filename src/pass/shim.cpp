@@ -245,6 +245,11 @@ void echo_sr_shim_debug_variables(LLVMValueRef At,
   }
 }
 
+// Whether the first instruction stands before the second in their block. (LLVM numbers a block's instructions the first time it is asked.)
+bool echo_sr_shim_comes_before(LLVMValueRef First, LLVMValueRef Second) {
+  return cast<Instruction>(unwrap(First))->comesBefore(cast<Instruction>(unwrap(Second)));
+}
+
 // Adds a constant to llvm.used.
 void echo_sr_shim_keep(LLVMModuleRef M, LLVMValueRef Global) {
   appendToUsed(*unwrap(M), {cast<GlobalValue>(unwrap(Global))});
