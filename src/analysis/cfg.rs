@@ -12,6 +12,7 @@ use petgraph::graph::DiGraph;
 use petgraph::visit::DfsPostOrder;
 
 use super::program::{Event, NodeId, Program};
+use crate::mutants::{Mutant, off};
 
 /// See the module.
 pub(super) struct Cfg<'a> {
@@ -106,7 +107,9 @@ impl<'a> Cfg<'a> {
     /// Each visit of `first` is followed by exactly one visit of `second` before the next visit of `first`, unless the process ends or
     /// never gets there; and `second` is not visited otherwise.
     pub(super) fn equivalent(&self, first: NodeId, second: NodeId) -> bool {
-        let returns = |node: NodeId| matches!(self.program.node(node).event, Event::Exit { returns: true });
+        let returns = |node: NodeId| {
+            matches!(self.program.node(node).event, Event::Exit { returns: true }) && !off(Mutant::S4ReturnBetween)
+        };
         let falls_off = |node: NodeId| {
             self.successors(node).next().is_none() && !matches!(self.program.node(node).event, Event::Exit { .. })
         };
@@ -115,7 +118,7 @@ impl<'a> Cfg<'a> {
             && self
                 .path(first, |node| node == first || returns(node) || falls_off(node), |node| node == second)
                 .is_none()
-            && !self.reaches(second, second, first)
+            && (!self.reaches(second, second, first) || off(Mutant::S4OneEach))
     }
 }
 

@@ -12,12 +12,13 @@ use super::pending::{Item, Streams};
 use super::program::{Event, NodeId};
 use super::rewritten::Order;
 use super::verdict::Reason;
+use crate::mutants::{Mutant, off};
 
 pub(super) fn check(pair: &Pair<'_>, order: &Order, reasons: &mut Vec<Reason>) {
     for &node in pair.cfg.order() {
         match link(pair.program, pair.host, pair.device, node) {
             Some(copy) => {
-                if let Some(item) = order.lost(pair.program, node, copy) {
+                if let Some(item) = order.lost(pair.program, node, copy).filter(|_| !off(Mutant::S2StreamOrderLost)) {
                     let work = describe_item(pair.program, item);
                     reasons.push(pair.reason_on(Decline::StreamOrderLost { work }, node, &path(pair, item, node)));
                 }
@@ -41,8 +42,9 @@ fn check_node(pair: &Pair<'_>, order: &Order, node: NodeId, reasons: &mut Vec<Re
             };
             !ordered
                 && pair.touches(work).any(|earlier| {
+                    let exempt = later.object == pair.device || off(Mutant::S2HostNotExempt);
                     (earlier.writes || later.writes)
-                        && !(earlier.object == pair.device && later.object == pair.device)
+                        && !(exempt && earlier.object == later.object)
                         && !disjoint(&earlier.range, &later.range)
                 })
         });
@@ -54,7 +56,9 @@ fn check_node(pair: &Pair<'_>, order: &Order, node: NodeId, reasons: &mut Vec<Re
                 Decline::UnorderedStreams { first: describe(pair.program, work), second: describe(pair.program, node) }
             }
         };
-        reasons.push(pair.reason_on(decline, node, &path(pair, item, node)));
+        if !off(Mutant::s2_order(&decline)) {
+            reasons.push(pair.reason_on(decline, node, &path(pair, item, node)));
+        }
     }
 }
 

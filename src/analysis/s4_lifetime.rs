@@ -16,6 +16,7 @@ use super::decline::Decline;
 use super::pair::Pair;
 use super::program::{BlemishKind, Event, NodeId, ObjectId};
 use super::verdict::Reason;
+use crate::mutants::{Mutant, off};
 
 /// Where p begins and ends.
 #[derive(Clone, Debug)]
@@ -48,6 +49,7 @@ fn only_allocation(pair: &Pair<'_>, object: ObjectId, reasons: &mut Vec<Reason>)
     let reached = allocations(pair.program, object).filter(|node| pair.cfg.position(*node).is_some());
     match reached.collect::<Vec<_>>().as_slice() {
         [one] => Some(*one),
+        [one, ..] if off(Mutant::S4OneSite) => Some(*one),
         several => {
             let decline = Decline::AllocationSites { buffer: pair.name(object), count: several.len() };
             reasons.push(pair.reason_at_site(decline, pair.program.object(object).site.clone()));
@@ -59,7 +61,7 @@ fn only_allocation(pair: &Pair<'_>, object: ObjectId, reasons: &mut Vec<Reason>)
 fn check_dominance(pair: &Pair<'_>, object: ObjectId, alloc: NodeId, reasons: &mut Vec<Reason>) {
     for &node in pair.cfg.order() {
         let uses = pair.touches(node).any(|touch| touch.object == object) || frees(pair, node) == Some(object);
-        if uses && !pair.cfg.dominates(alloc, node) {
+        if uses && !pair.cfg.dominates(alloc, node) && !off(Mutant::S4Dominance) {
             reasons.push(pair.reason(Decline::NotDominated { buffer: pair.name(object) }, node));
         }
     }
@@ -67,14 +69,14 @@ fn check_dominance(pair: &Pair<'_>, object: ObjectId, alloc: NodeId, reasons: &m
 
 fn check_rounds(pair: &Pair<'_>, object: ObjectId, alloc: NodeId, reasons: &mut Vec<Reason>) {
     let again = pair.cfg.path(alloc, |node| node == alloc, |node| frees(pair, node) == Some(object));
-    if let Some(path) = again {
+    if let Some(path) = again.filter(|_| !off(Mutant::S4AllocatedAgain)) {
         reasons.push(pair.reason_on(Decline::AllocatedAgain { buffer: pair.name(object) }, alloc, &path));
     }
 }
 
 fn check_pairing(pair: &Pair<'_>, host: NodeId, device: NodeId, reasons: &mut Vec<Reason>) -> Option<(NodeId, NodeId)> {
     let unordered = pair.program.unordered.iter().any(|(one, other)| pair.has(*one) && pair.has(*other));
-    let (creates, yields) = if unordered {
+    let (creates, yields) = if unordered && !off(Mutant::S4Unordered) {
         reasons.push(pair.reason(Decline::AllocationsUnordered, device));
         return None;
     } else if pair.cfg.dominates(host, device) {
@@ -85,7 +87,7 @@ fn check_pairing(pair: &Pair<'_>, host: NodeId, device: NodeId, reasons: &mut Ve
         reasons.push(pair.reason(Decline::AllocationsUnordered, device));
         return None;
     };
-    if !pair.cfg.equivalent(creates, yields) {
+    if !pair.cfg.equivalent(creates, yields) && !off(Mutant::S4Paired) {
         reasons.push(pair.reason(Decline::AllocationsNotPaired, yields));
         return None;
     }
@@ -143,13 +145,14 @@ fn check_frees(
         },
     );
     let at = |node: NodeId| states[node.index()].unwrap_or(Freed::NEITHER);
-    if at(yields) != Freed::NEITHER {
+    if at(yields) != Freed::NEITHER && !off(Mutant::S4FreedBetween) {
         reasons.push(pair.reason(Decline::AllocationsNotPaired, yields));
     }
     let (mut all, mut releases) = (BTreeSet::new(), BTreeSet::new());
     for &node in pair.cfg.order() {
         let Some(object) = frees(pair, node) else { continue };
-        if matches!(pair.program.node(node).event, Event::Free { stream: Some(_), .. }) {
+        let in_stream_order = matches!(pair.program.node(node).event, Event::Free { stream: Some(_), .. });
+        if in_stream_order && !off(Mutant::S4StreamOrderedFree) {
             reasons.push(pair.reason(Decline::StreamOrderedFree, node));
         }
         let partner_may_be = |freed: bool| {
@@ -157,9 +160,10 @@ fn check_frees(
                 if object == pair.host { at(node).may_be(*own, freed) } else { at(node).may_be(freed, *own) }
             })
         };
-        match (partner_may_be(true), partner_may_be(false)) {
+        let later = !off(Mutant::S4LaterFree);
+        match (partner_may_be(later), partner_may_be(!later)) {
             // Where the process is about to end, p may as well be left to it.
-            (true, true) if ends_process(pair, node) => {}
+            (true, true) if ends_process(pair, node) || off(Mutant::S4FreeOrder) => {}
             (true, true) => {
                 reasons.push(pair.reason(Decline::FreeOrderUnknown { buffer: pair.name(object) }, node));
             }
@@ -192,7 +196,9 @@ fn check_reset(pair: &Pair<'_>, creates: NodeId, yields: NodeId, reasons: &mut V
     let needs_p = |node: NodeId| uses(pair.host, node) || node == yields;
     for blemish in pair.program.blemishes.iter().filter(|blemish| blemish.kind == BlemishKind::DeviceReset) {
         // The mark may stand on the node before or behind the call, so a use at the node itself counts.
-        let path = if needs_p(blemish.node) {
+        let path = if off(Mutant::S4Reset) {
+            None
+        } else if needs_p(blemish.node) {
             Some(vec![blemish.node])
         } else {
             pair.cfg.path(blemish.node, needs_p, |node| node == creates)
@@ -204,7 +210,8 @@ fn check_reset(pair: &Pair<'_>, creates: NodeId, yields: NodeId, reasons: &mut V
     }
     for &node in pair.cfg.order() {
         let Event::Opaque { launches: true, name } = &pair.program.node(node).event else { continue };
-        if let Some(path) = pair.cfg.path(node, needs_p, |node| node == creates) {
+        let path = pair.cfg.path(node, needs_p, |node| node == creates);
+        if let Some(path) = path.filter(|_| !off(Mutant::S4MayBeReset)) {
             reasons.push(pair.reason_on(Decline::MayBeReset { callee: name.clone() }, node, &path));
         }
     }

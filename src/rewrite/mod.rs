@@ -29,6 +29,7 @@ use crate::analysis::program::{ObjectId, Program};
 use crate::analysis::verdict::MergePlan;
 use crate::ir::Module;
 use crate::lower::{Allocation, Lowered};
+use crate::mutants::{Mutant, off};
 use edit::Editor;
 
 /// Applies the plans of one function, which were made from its `lowered` program. The program is given back for reports; the handles
@@ -46,7 +47,9 @@ pub fn apply<'m>(module: Module<'m>, lowered: Lowered<'m>, plans: &[&MergePlan])
             let merged = r1_allocation::apply(&mut editor, &lowered, plan);
             r2_renaming::apply(&mut editor, &lowered, plan, &merged);
         }
-        editor.forget_call_scopes();
+        if !off(Mutant::R2ForgetScopes) {
+            editor.forget_call_scopes();
+        }
     }
     lowered.program
 }

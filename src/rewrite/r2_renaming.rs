@@ -10,6 +10,7 @@ use crate::analysis::program::Allocator;
 use crate::analysis::verdict::MergePlan;
 use crate::ir::Value;
 use crate::lower::{Delivery, Lowered};
+use crate::mutants::{Mutant, off};
 
 pub(super) fn apply<'m>(editor: &mut Editor<'m>, lowered: &Lowered<'m>, plan: &MergePlan, merged: &Merged<'m>) {
     let second = if lowered.instruction(plan.yields()) == Some(allocation(lowered, plan.host()).call) {
@@ -35,6 +36,9 @@ pub(super) fn apply<'m>(editor: &mut Editor<'m>, lowered: &Lowered<'m>, plan: &M
 
 /// calloc's zeroes; none where p is null.
 pub(super) fn clear<'m>(editor: &mut Editor<'m>, pointer: Value<'m>, size: Value<'m>) {
+    if off(Mutant::R1CallocZeroes) {
+        return;
+    }
     let (null, zero) = (editor.null(), editor.int(Int::I64, 0));
     let failed = editor.equal(pointer, null);
     let length = editor.select(failed, zero, size);

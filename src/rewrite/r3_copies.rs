@@ -7,6 +7,7 @@ use super::edit::{Editor, Int};
 use super::waits;
 use crate::analysis::verdict::{MergePlan, SyncAction};
 use crate::lower::Lowered;
+use crate::mutants::{Mutant, off};
 
 pub(super) fn apply<'m>(editor: &mut Editor<'m>, lowered: &Lowered<'m>, plan: &MergePlan) {
     for (node, action) in plan.copies() {
@@ -15,7 +16,7 @@ pub(super) fn apply<'m>(editor: &mut Editor<'m>, lowered: &Lowered<'m>, plan: &M
         editor.before(copy);
         let result = match action {
             SyncAction::Nothing => editor.int(Int::I32, 0),
-            SyncAction::Wait(_) if cfg!(feature = "unsound-drop-waits") => editor.int(Int::I32, 0),
+            SyncAction::Wait(_) if off(Mutant::R3Wait) => editor.int(Int::I32, 0),
             SyncAction::Wait(scope) => waits::wait(editor, *scope, copy),
         };
         editor.replace(copy, result);
@@ -24,7 +25,7 @@ pub(super) fn apply<'m>(editor: &mut Editor<'m>, lowered: &Lowered<'m>, plan: &M
 
 /// Copies that stay waited because their host side was pageable; of p they may not, so a wait follows them.
 pub(super) fn wait_after_kept<'m>(editor: &mut Editor<'m>, lowered: &Lowered<'m>, plan: &MergePlan) {
-    for (node, scope) in plan.waits() {
+    for (node, scope) in plan.waits().iter().filter(|_| !off(Mutant::R3KeptWait)) {
         let Some(copy) = lowered.instruction(*node) else { continue };
         let copy = editor.as_call(copy);
         editor.after(copy);

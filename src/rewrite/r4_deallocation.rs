@@ -7,6 +7,7 @@ use super::edit::{Editor, Int};
 use super::waits;
 use crate::analysis::verdict::{FreeAction, MergePlan};
 use crate::lower::Lowered;
+use crate::mutants::{Mutant, off};
 
 pub(super) fn apply<'m>(editor: &mut Editor<'m>, lowered: &Lowered<'m>, plan: &MergePlan) {
     for (node, action) in plan.frees() {
@@ -18,8 +19,8 @@ pub(super) fn apply<'m>(editor: &mut Editor<'m>, lowered: &Lowered<'m>, plan: &M
             FreeAction::Drop { wait } => (*wait, false),
             FreeAction::Release { wait } => (*wait, true),
         };
-        let waited = wait.map(|scope| waits::wait(editor, scope, free));
-        let released = releases.then(|| editor.cuda("cudaFree", &[pointer]));
+        let waited = wait.filter(|_| !off(Mutant::R4Wait)).map(|scope| waits::wait(editor, scope, free));
+        let released = (releases && !off(Mutant::R4Release)).then(|| editor.cuda("cudaFree", &[pointer]));
         if free.ty().int_width().is_none() {
             // free, operator delete: no result.
             editor.erase(free);

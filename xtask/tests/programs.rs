@@ -33,12 +33,15 @@ fn xtask(arguments: &[&str]) {
     assert!(output.status.success(), "xtask {arguments:?}:\n{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Builds `source` with the CPU device's driver, with a plugin and its options or without.
-fn build(source: &Path, program: &Path, plugin: Option<(&Path, &str)>) {
+/// Builds `source` with the CPU device's driver, with a plugin and its options or without; `mutant`: what that plugin is to forget.
+fn build(source: &Path, program: &Path, plugin: Option<(&Path, &str)>, mutant: Option<&str>) {
     let uma = root().join("target/uma");
     let mut command = Command::new(uma.join("bin/uma-clang++"));
     command.args(["-O2", "-g"]).arg(source).arg("-o").arg(program).arg("-L").arg(uma.join("lib")).arg("-lcudart");
-    command.env_remove("ECHO_SR_OPTIONS");
+    command
+        .env_remove("ECHO_SR_OPTIONS")
+        .env_remove("ECHO_SR_MUTANT")
+        .envs(mutant.map(|name| ("ECHO_SR_MUTANT", name)));
     if let Some((plugin, options)) = plugin {
         command.arg(format!("-fpass-plugin={}", plugin.display())).env("ECHO_SR_OPTIONS", options);
         // A module that the rewrite left invalid may still run; LLVM's verifier after each pass tells.
@@ -116,8 +119,8 @@ fn check(source: &Path, folder: &Path, plugin: &Path) -> Vec<String> {
     let name = source.file_stem().expect("a program has a name").to_string_lossy().into_owned();
     let (plain, echo) = (folder.join(&name), folder.join(format!("{name}-echo")));
     let lines = folder.join(format!("{name}.jsonl"));
-    build(source, &plain, None);
-    build(source, &echo, Some((plugin, &format!("report={}", lines.display()))));
+    build(source, &plain, None, None);
+    build(source, &echo, Some((plugin, &format!("report={}", lines.display()))), None);
     let mut wrong = check_verdicts(source, &report(&lines));
     let expected = run(&plain, "eager", "exclusive");
     for schedule in SCHEDULES {
@@ -168,20 +171,28 @@ fn verdicts_are_right_and_outputs_stay_the_same() {
 #[test]
 fn a_lost_wait_gives_a_wrong_result_in_the_lazy_schedule() {
     xtask(&["build"]);
-    let target = root().join("target/unsound");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mutants = plugin_with_mutants(folder.path());
+    let source = root().join("tests/programs/accept_checked_dynamic_size.cu");
+    let run_as = |name: &str, mutant: Option<&str>| {
+        let program = folder.path().join(name);
+        build(&source, &program, Some((&mutants, "")), mutant);
+        run(&program, "lazy", "concurrent")
+    };
+    let expected = run_as("sound", None);
+    assert!(expected.starts_with("h "), "{expected}");
+    assert_ne!(run_as("broken", Some("R3Wait")), expected, "the lost wait was not noticed");
+}
+
+/// A copy of the plugin in which checks can be switched off (src/mutants.rs).
+fn plugin_with_mutants(folder: &Path) -> PathBuf {
     let status = Command::new(env!("CARGO"))
         .current_dir(root())
-        .args(["build", "--quiet", "--package", "echo-sr", "--lib", "--features", "unsound-drop-waits", "--target-dir"])
-        .arg(&target)
+        .args(["build", "--quiet", "--package", "echo-sr", "--lib", "--features", "mutants"])
         .status()
         .expect("cargo starts");
     assert!(status.success());
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let source = root().join("tests/programs/accept_checked_dynamic_size.cu");
-    let (sound, broken) = (folder.path().join("sound"), folder.path().join("broken"));
-    build(&source, &sound, Some((&root().join("target/release/libecho_sr.so"), "")));
-    build(&source, &broken, Some((&target.join("debug/libecho_sr.so"), "")));
-    let expected = run(&sound, "lazy", "concurrent");
-    assert!(expected.starts_with("h "), "{expected}");
-    assert_ne!(run(&broken, "lazy", "concurrent"), expected, "the lost wait was not noticed");
+    let plugin = folder.join("libecho_sr_mutants.so");
+    fs::copy(root().join("target/debug/libecho_sr.so"), &plugin).expect("the plugin was built");
+    plugin
 }

@@ -2,4 +2,5 @@
 
 mod declines;
 mod examples;
+mod rules;
 mod traps;
