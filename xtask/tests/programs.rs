@@ -7,6 +7,8 @@
 //! // EXPECT h d decline [PREFIX]  no such pair is merged; if PREFIX is given, some reason of each has a code that starts with it
 //! // EXPECT h * one               just one pair of h is merged
 //! // EXPECT h * either            only the outputs count
+//! // OPTIONS access=concurrent    options of the plugin
+//! // ACCESS concurrent            the program runs in this access mode only
 //! ```
 //! Names are those of variables; the plugin knows them from debug information.
 
@@ -73,8 +75,7 @@ fn report(path: &Path) -> Vec<Value> {
 }
 
 /// What is wrong with the verdicts, one line each.
-fn check_verdicts(source: &Path, pairs: &[Value]) -> Vec<String> {
-    let text = fs::read_to_string(source).expect("the program's source");
+fn check_verdicts(text: &str, pairs: &[Value]) -> Vec<String> {
     let expectations: Vec<Vec<&str>> = text
         .lines()
         .filter_map(|line| line.strip_prefix("// EXPECT "))
@@ -120,11 +121,14 @@ fn check(source: &Path, folder: &Path, plugin: &Path) -> Vec<String> {
     let (plain, echo) = (folder.join(&name), folder.join(format!("{name}-echo")));
     let lines = folder.join(format!("{name}.jsonl"));
     build(source, &plain, None, None);
-    build(source, &echo, Some((plugin, &format!("report={}", lines.display()))), None);
-    let mut wrong = check_verdicts(source, &report(&lines));
+    let text = fs::read_to_string(source).expect("the program's source");
+    let line = |key: &str| text.lines().find_map(|line| line.strip_prefix(&format!("// {key} ")));
+    let options = format!("report={};{}", lines.display(), line("OPTIONS").unwrap_or_default());
+    build(source, &echo, Some((plugin, &options)), None);
+    let mut wrong = check_verdicts(&text, &report(&lines));
     let expected = run(&plain, "eager", "exclusive");
     for schedule in SCHEDULES {
-        for access in ACCESS {
+        for access in ACCESS.into_iter().filter(|access| line("ACCESS").is_none_or(|only| only == *access)) {
             for program in [&plain, &echo] {
                 let printed = run(program, schedule, access);
                 if printed != expected {
