@@ -201,18 +201,20 @@ mutants! {
         => "case allocated again";
     S4Unordered: "S4", "the order of the allocations does not hang on their success"
         => "case an order only where allocations succeed";
-    S4Paired: "S4", "one allocation never happens without the other"
-        => "case used without allocation";
-    S4ReturnBetween: "S4", "no return lies between them"
-        => "lib analysis::cfg::tests::equivalence_ignores_exits_that_do_not_return";
-    S4OneEach: "S4", "nor one more of the second"
-        => "lib analysis::cfg::tests::equivalence_wants_one_loop_for_both";
+    S4KeepsHost: "S4", "a host buffer that may be alone keeps memory of its own"
+        => "lib none";
+    S4AlignedAlone: "S4", "of an allocator that cannot, none may be alone"
+        => "lib none";
     S4FreedBetween: "S4", "neither is freed before the other exists"
         => "case freed before the other begins";
+    S4Counted: "S4", "where the last free depends on the path, p counts its names"
+        => "lib none";
+    S4FreeOfNull: "S4", "a free of a pointer that may be null may free nothing"
+        => "lib none";
+    S4LeftToTheEnd: "S4", "where the process is about to end, p may be left to it"
+        => "lib none";
     S4StreamOrderedFree: "S4", "no free in stream order"
         => "case stream-ordered free";
-    S4FreeOrder: "S4", "which free is the later one is certain"
-        => "lib analysis::tests::traps::a_free_on_the_way_out_of_the_process_needs_no_order";
     S4LaterFree: "S4", "the later free releases p"
         => "lib analysis::tests::examples::s4_an_early_free_of_the_host_buffer_is_accepted";
     S4Reset: "S4", "no reset of the device before the last use"
@@ -327,8 +329,6 @@ mutants! {
         => "lib lower::tests::calls::an_event_that_others_may_record_is_not_unique";
     LowerCalleeFrees: "lower", "a function of the module may free its argument"
         => "lib lower::tests::calls::functions_of_the_module_do_what_their_attributes_say";
-    LowerFreeOfNull: "lower", "a free of null or the buffer is not certain"
-        => "lib lower::tests::pointers::a_free_of_a_pointer_that_may_be_null_is_recorded";
     LowerCalleesOfCallees: "lower", "a function does what its callees do"
         => "lib lower::tests::calls::functions_of_the_module_do_what_their_attributes_say";
     LowerConstructors: "lower", "constructors may start work before main"
@@ -393,6 +393,12 @@ mutants! {
         => "lib rewrite::tests::a_buffer_that_is_released_while_work_may_run_is_waited_for";
     R4Release: "R4", "and releases p"
         => "lib rewrite::tests::the_later_free_releases_and_is_always_cudafree";
+    R4OwnBuffer: "R4", "a free of the host buffer frees the one that was kept"
+        => "lib none";
+    R4CountsBoth: "R4", "both allocations are names of p"
+        => "lib none";
+    R4NullIsNoName: "R4", "a null pointer is none"
+        => "lib none";
 }
 
 /// Is this process that mutant?

@@ -22,10 +22,10 @@ pub(super) fn plan(
     });
     let frees = lifetime.frees.iter().map(|node| {
         let wait = order.waits.get(node).copied().filter(|_| !off(Mutant::PlanFreeWaits));
-        let action = if lifetime.releases.contains(node) && !off(Mutant::PlanReleases) {
-            FreeAction::Release { wait }
-        } else {
-            FreeAction::Drop { wait }
+        let action = match lifetime.releases.contains(node) && !off(Mutant::PlanReleases) {
+            _ if lifetime.counted => FreeAction::Count { wait },
+            true => FreeAction::Release { wait },
+            false => FreeAction::Drop { wait },
         };
         (*node, action)
     });
@@ -42,6 +42,8 @@ pub(super) fn plan(
         copies: copies.collect(),
         frees: frees.collect(),
         waits: waits.collect(),
+        counted: lifetime.counted,
+        keeps_host: lifetime.keeps_host,
         exclusive_ok,
     }
 }

@@ -15,10 +15,12 @@ use super::verdict::Reason;
 use crate::mutants::{Mutant, off};
 
 pub(super) fn check(pair: &Pair<'_>, order: &Order, reasons: &mut Vec<Reason>) {
+    let own = |work| link(pair.program, pair.host, pair.device, work).is_some();
     for &node in pair.cfg.order() {
         match link(pair.program, pair.host, pair.device, node) {
             Some(copy) => {
-                if let Some(item) = order.lost(pair.program, node, copy).filter(|_| !off(Mutant::S2StreamOrderLost)) {
+                let lost = order.lost(pair.program, node, copy, own).filter(|_| !off(Mutant::S2StreamOrderLost));
+                if let Some(item) = lost {
                     let work = describe_item(pair.program, item);
                     reasons.push(pair.reason_on(Decline::StreamOrderLost { work }, node, &path(pair, item, node)));
                 }

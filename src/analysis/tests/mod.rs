@@ -2,5 +2,6 @@
 
 mod declines;
 mod examples;
+mod lifetimes;
 mod rules;
 mod traps;
