@@ -16,6 +16,7 @@ use crate::calls::cuda::{CopyKind, Meaning, Row, StreamArg};
 use crate::calls::models::{Action, Model, Param};
 use crate::calls::{Callee, classify};
 use crate::ir::Value;
+use crate::mutants::{Mutant, off};
 
 /// Directions of a copy, as in `cudaMemcpyKind` of driver_types.h.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -157,7 +158,11 @@ impl<'m> Lowering<'_, 'm> {
         let mut accesses = Vec::new();
         for (index, pointer) in self.pointer_arguments(call, &[]) {
             let effect = call.argument_effect(index);
-            if effect.captures || callee.is_interposable() || effect.copied || !call.does_not_free(index) {
+            if effect.captures
+                || callee.is_interposable()
+                || effect.copied
+                || !call.does_not_free(index) && !off(Mutant::LowerCalleeFrees)
+            {
                 self.record_use(call, pointer.object, UseKind::PassedTo(name.clone()));
                 continue;
             }
@@ -190,6 +195,7 @@ impl<'m> Lowering<'_, 'm> {
         for (index, pointer) in self.pointer_arguments(call, &[]) {
             match model.param(index as usize) {
                 Some(param) if param.observes => self.record_use(call, pointer.object, UseKind::Observed(name.clone())),
+                Some(param) if param.keeps && off(Mutant::CallsKeep) => {}
                 Some(param) if !param.keeps && (param.reads || param.writes) => {
                     accesses.extend(self.modelled_access(call, &pointer, param));
                 }
@@ -235,7 +241,8 @@ impl<'m> Lowering<'_, 'm> {
         };
         let object = pointer.object;
         let allocator = self.allocations[object.0 as usize].allocator;
-        if pointer.offset != Some(Sym::default()) || !releases(name, allocator) {
+        let releases = releases(name, allocator) || off(Mutant::CallsRelease);
+        if pointer.offset != Some(Sym::default()) || !releases {
             self.record_use(call, object, UseKind::PassedTo(name.to_owned()));
             return Vec::new();
         }
@@ -343,7 +350,7 @@ impl<'m> Lowering<'_, 'm> {
         let (to, to_space) = self.place(call, dst, length.clone());
         let (from, from_space) = self.place(call, src, length);
         let direction = direction(kind, from_space, to_space);
-        if direction.is_none() {
+        if direction.is_none() && !off(Mutant::CallsDirection) {
             let objects: Vec<_> = [&to, &from].into_iter().filter_map(|place| place.object).collect();
             if !objects.is_empty() {
                 self.blemish(call, BlemishKind::CopyDirection, objects);
@@ -362,14 +369,14 @@ impl<'m> Lowering<'_, 'm> {
         asynchronous: bool,
     ) -> (bool, bool, bool) {
         match direction {
-            _ if asynchronous => (false, false, false),
+            _ if asynchronous && !off(Mutant::CallsAsynchronous) => (false, false, false),
             None | Some(Direction::DeviceToDevice) => (false, false, false),
             // From page-locked memory the call is synchronous; from pageable memory it returns once the data is staged. Memory that is not
             // known may be either.
             Some(Direction::HostToDevice) => {
                 let pinned =
                     source.is_some_and(|object| self.allocations[object.0 as usize].allocator == Allocator::PinnedHost);
-                (true, pinned, true)
+                (true, pinned || off(Mutant::CallsStagedUpload), true)
             }
             Some(Direction::DeviceToHost | Direction::HostToHost) => (true, true, true),
         }

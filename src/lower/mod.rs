@@ -50,6 +50,7 @@ use crate::analysis::program::{
 use crate::analysis::symbolic::Sym;
 use crate::calls::{Callee, classify};
 use crate::ir::{Module, Opcode, Value};
+use crate::mutants::{Mutant, off};
 
 /// Functions with more blocks than this are declined. The analyses are linear in blocks for each pair; no function of the samples has over
 /// 300 after inlining, generated code can have very many more.
@@ -184,7 +185,8 @@ impl<'m> Lowering<'_, 'm> {
         let sites: Vec<_> = self.allocations.iter().map(|allocation| allocation.call).zip(ids).collect();
         for (index, (site, id)) in sites.iter().enumerate() {
             for (earlier, earlier_id) in &sites[..index] {
-                if !self.flow.dominates(*earlier, *site) && !self.flow.dominates(*site, *earlier) {
+                let ordered = self.flow.dominates(*earlier, *site) || self.flow.dominates(*site, *earlier);
+                if !ordered && !off(Mutant::LowerOrderWithoutPremise) {
                     self.program.unordered.insert((*earlier_id, *id));
                 }
             }
@@ -243,7 +245,8 @@ impl<'m> Lowering<'_, 'm> {
             Some(Opcode::LLVMRet) => vec![Event::Exit { returns: true }],
             // Behind a throw that no landing pad of the function catches, control is in the caller.
             Some(Opcode::LLVMUnreachable) => {
-                let throws = instruction.previous().is_some_and(|before| before.may_unwind());
+                let throws =
+                    instruction.previous().is_some_and(|before| before.may_unwind()) && !off(Mutant::LowerThrow);
                 vec![Event::Exit { returns: normal && throws && self.function.name() != "main" }]
             }
             // An exception that leaves main ends the program.
@@ -293,7 +296,7 @@ impl<'m> Lowering<'_, 'm> {
         if self.function.has_attribute("optnone") {
             of_function.push(BlemishKind::NotOptimised);
         }
-        if self.context.captures_streams() {
+        if self.context.captures_streams() && !off(Mutant::LowerCaptureAnywhere) {
             of_function.push(BlemishKind::StreamCapture);
         }
         if self.flow.blocks().len() > MAX_BLOCKS {

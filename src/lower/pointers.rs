@@ -18,6 +18,7 @@ use crate::analysis::program::ObjectId;
 use crate::analysis::symbolic::Sym;
 use crate::calls::{Callee, classify};
 use crate::ir::{Block, Module, Opcode, Value};
+use crate::mutants::{Mutant, off};
 
 /// Where a pointer points.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -198,7 +199,8 @@ impl<'m> Pointers<'m> {
                 None => foreign = true,
             }
         }
-        if stale || foreign || objects.len() > 1 {
+        stale &= !off(Mutant::LowerStalePointer);
+        if stale || (foreign || objects.len() > 1) && !off(Mutant::LowerMixed) {
             objects.sort_unstable();
             let slot = stale || value.opcode() == Some(Opcode::LLVMLoad);
             self.troubles.push(Trouble { at: value, objects, foreign, slot });
@@ -259,7 +261,7 @@ fn inputs<'m>(
 /// Does an offset that comes through a phi or a slot still mean the same? What comes from an earlier round of a loop was computed from that
 /// round's numbers, and the same sum means others now.
 fn is_of_this_round<'m>(flow: &Flow<'m>, value: Value<'m>, input: &Input<'m>, offset: &Sym, atoms: &Atoms<'m>) -> bool {
-    if offset.as_constant().is_some() {
+    if offset.as_constant().is_some() || off(Mutant::LowerStaleOffset) {
         return true;
     }
     match input {

@@ -15,6 +15,7 @@ use super::flow::{Flow, Marks};
 use crate::calls::cuda::Meaning;
 use crate::calls::{Callee, classify};
 use crate::ir::{Block, Module, Opcode, Value};
+use crate::mutants::{Mutant, off};
 
 /// Bytes of a private alloca.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -106,7 +107,7 @@ impl<'m> Slots<'m> {
         let allocas: Vec<_> = flow
             .blocks()
             .iter()
-            .take(1)
+            .take(if off(Mutant::LowerSlotInLoop) { usize::MAX } else { 1 })
             .copied()
             .flat_map(Block::instructions)
             .filter(|instruction| instruction.opcode() == Some(Opcode::LLVMAlloca))
@@ -138,7 +139,7 @@ impl<'m> Slots<'m> {
     #[must_use]
     pub(super) fn leaks(&self, cell: Cell<'m>, length: u64) -> bool {
         self.slots[&cell.alloca].touches.iter().any(|touch| match touch.kind {
-            TouchKind::Leak => overlap(touch, cell.offset, length) != Overlap::None,
+            TouchKind::Leak => overlap(touch, cell.offset, length) != Overlap::None && !off(Mutant::LowerSlotLeaks),
             TouchKind::LoadPointer => overlap(touch, cell.offset, length) == Overlap::Partial,
             // The launch reads all that the parameter's type has, from there on; only its first pointer is followed.
             TouchKind::AddressStored => cell.offset > touch.offset,
@@ -385,6 +386,7 @@ fn call_touches<'m>(
                 touch(rest, TouchKind::Leak);
             }
         }
+        Callee::Unknown if off(Mutant::LowerSlotEscapes) => {}
         Callee::UnmodelledCuda | Callee::Unknown => return None,
     }
     Some(())
