@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::program::{Object, Program, Site, WaitScope};
+use crate::analysis::program::{Object, ObjectId, Program, Site, WaitScope};
 use crate::analysis::verdict::{Decision, FreeAction, MergePlan, Reason, SyncAction, Verdict};
 
 /// All that is said of one pair.
@@ -112,6 +112,30 @@ impl From<&Site> for Place {
 }
 
 impl PairReport {
+    /// Describes a device buffer whose partner is not in its function. `host`: what the other side of its copies is called there, if it is known.
+    #[must_use]
+    pub fn without_partner(program: &Program, host: String, device: ObjectId, copies: &[Site], reason: &Reason) -> Self {
+        let device = program.object(device);
+        Self {
+            function: program.function.clone(),
+            host: Buffer { name: host, site: (&reason.at).into() },
+            device: buffer(device),
+            bytes: constant_size(device),
+            outcome: Outcome::Declined,
+            copies: copies.iter().map(Place::from).collect(),
+            waits: Vec::new(),
+            notes: Vec::new(),
+            reasons: vec![reason_report(reason)],
+        }
+    }
+
+    /// Are both of the same two allocations in the source? (Without debug information that is not known.)
+    #[must_use]
+    pub fn is_about_the_same(&self, other: &Self) -> bool {
+        let known = self.host.site.line != 0 && self.device.site.line != 0;
+        known && self.host == other.host && self.device == other.device
+    }
+
     /// Describes a verdict of `program`. `applied`: an accepted pair was merged (else `merge-limit` kept it).
     #[must_use]
     pub fn new(program: &Program, verdict: &Verdict, applied: bool) -> Self {
