@@ -167,9 +167,17 @@ impl<'m> Run<'_, 'm> {
         if plans.is_empty() {
             return false;
         }
-        let program = rewrite::apply(self.module, lowered, &plans);
+        let program = rewrite::apply(self.module, lowered, &plans, self.target());
         self.verify(&program.function);
         true
+    }
+
+    /// What the rewrite makes p of.
+    fn target(&self) -> rewrite::Target {
+        match self.options.analysis.target {
+            analysis::Target::Managed => rewrite::Target::Managed,
+            analysis::Target::Adaptive => rewrite::Target::Adaptive { threshold: self.options.analysis.theta_min },
+        }
     }
 
     /// Whether more pairs are accepted than `merge-limit` leaves.

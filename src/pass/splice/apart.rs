@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::{Refusal, Splicer, demand};
-use crate::analysis::program::{ObjectId, Space};
+use crate::analysis::program::{ObjectId, Space, UseKind};
 use crate::analysis::verdict::{Decline, Reason, Verdict};
-use crate::ir::Value;
+use crate::ir::{Opcode, Value};
 use crate::lower::Lowered;
 use crate::report::pair::PairReport;
 
@@ -29,24 +29,58 @@ pub(in super::super) fn reports<'m>(
             .iter()
             .filter(|side| side.partner == Some(id) && demand::is_from_elsewhere(side.pointer, splicer.graph()))
             .collect();
-        let Some(first) = copies.first() else { continue };
+        let kept = kept_in(lowered, id);
+        if copies.is_empty() && kept.is_none() {
+            continue;
+        }
+        let allocation = &lowered.allocations[id.0 as usize];
+        let (at, site) = match copies.first() {
+            Some(side) => (side.call, program.node(side.node).site.clone()),
+            None => (allocation.call, object.site.clone()),
+        };
         let decline = Decline::DifferentFunctions {
             buffer: object.name.clone(),
             function: program.function.clone(),
-            why: why(splicer, function, refusals),
+            why: kept.unwrap_or_else(|| why(splicer, function, refusals)),
         };
+        let reason = Reason { decline, at: site, witness: Vec::new(), suggestion: None };
+        let host = copies.first().map(|side| name(function, side.pointer)).unwrap_or_default();
         let sites: Vec<_> = copies.iter().map(|side| program.node(side.node).site.clone()).collect();
-        let reason = Reason { decline, at: sites[0].clone(), witness: Vec::new(), suggestion: None };
-        let name = name(function, first.pointer);
-        reports.push((first.call, PairReport::without_partner(program, name, id, &sites, &reason)));
+        reports.push((at, PairReport::without_partner(program, host, id, &sites, &reason)));
     }
     reports
+}
+
+/// What holds a buffer's pointer beyond the function: a global variable, or its caller.
+fn kept_in(lowered: &Lowered<'_>, buffer: ObjectId) -> Option<String> {
+    let uses = lowered.program.uses.iter().zip(&lowered.uses).filter(|(usage, _)| usage.object == buffer);
+    uses.filter_map(|(usage, at)| match usage.kind {
+        UseKind::Returned => Some("its pointer is returned".to_owned()),
+        UseKind::Stored => {
+            let mut addresses = at.operands().into_iter().map(base);
+            let global = addresses.find(|address| address.is_global_variable())?;
+            Some(format!("its pointer is kept in the global variable `{}`, which other code may use", global.name()))
+        }
+        _ => None,
+    })
+    .next()
+}
+
+/// What an address is computed from.
+fn base(mut address: Value<'_>) -> Value<'_> {
+    while let (Some(Opcode::LLVMGetElementPtr | Opcode::LLVMBitCast | Opcode::LLVMAddrSpaceCast), Some(inner)) =
+        (address.opcode(), address.operand(0))
+    {
+        address = inner;
+    }
+    address
 }
 
 /// Why a function was not joined with those that call it or that it calls.
 fn why(splicer: &Splicer<'_, '_>, function: Value<'_>, refusals: &BTreeSet<Refusal>) -> String {
     let name = function.name();
-    let concerned = |refusal: &&Refusal| refusal.callee == name || refusal.caller == name;
+    let concerned =
+        |refusal: &&Refusal| (refusal.callee == name || refusal.caller == name) && refusal.callee != refusal.caller;
     let told: Vec<_> = refusals.iter().filter(concerned).map(ToString::to_string).collect();
     if !told.is_empty() {
         told.join("; ")
