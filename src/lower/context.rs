@@ -128,7 +128,13 @@ impl<'m> Context<'m> {
     /// Is it the call of a kernel's host stub, which was not inlined?
     #[must_use]
     pub fn is_stub_call(&self, call: Value<'m>) -> bool {
-        call.called_function().is_some_and(|callee| self.stubs.contains(&callee))
+        call.called_function().is_some_and(|callee| self.is_stub(callee))
+    }
+
+    /// Is a defined function a kernel's host stub?
+    #[must_use]
+    pub fn is_stub(&self, function: Value<'m>) -> bool {
+        self.stubs.contains(&function)
     }
 
     /// The kernel that a host stub launches, for people; the stub's own name if the module does not register it.

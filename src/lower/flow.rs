@@ -11,7 +11,7 @@ use crate::calls::{Callee, classify};
 use crate::ir::{Block, Opcode, Value};
 
 /// Control flow of one function.
-pub(super) struct Flow<'m> {
+pub(crate) struct Flow<'m> {
     blocks: Vec<Block<'m>>,
     index: HashMap<Block<'m>, NodeIndex>,
     graph: DiGraph<Block<'m>, ()>,
@@ -45,7 +45,7 @@ const FEW_BLOCKS: usize = 16;
 impl<'m> Flow<'m> {
     /// Of a function with a body; `None` for a declaration.
     #[must_use]
-    pub(super) fn of(function: Value<'m>) -> Option<Self> {
+    pub(crate) fn of(function: Value<'m>) -> Option<Self> {
         let entry = function.blocks().next()?;
         let mut graph = DiGraph::new();
         let mut index = HashMap::from([(entry, graph.add_node(entry))]);
@@ -120,7 +120,7 @@ impl<'m> Flow<'m> {
 
     /// Can the instruction run more than once in one call of the function?
     #[must_use]
-    pub(super) fn repeats(&self, instruction: Value<'m>) -> bool {
+    pub(crate) fn repeats(&self, instruction: Value<'m>) -> bool {
         instruction.block().is_none_or(|block| self.cyclic.contains(&block))
     }
 
