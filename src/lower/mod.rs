@@ -17,11 +17,14 @@
 //! any other way, because its address is nowhere else.
 
 mod allocations;
+mod callees;
 mod context;
 mod events;
 mod flow;
 mod handles;
+mod intrinsics;
 mod launches;
+mod libraries;
 mod pointers;
 mod premise;
 mod sites;
@@ -94,7 +97,7 @@ pub fn lower_function<'m>(context: &Context<'m>, function: Value<'m>) -> Option<
     let flow = Flow::of(function)?;
     let module = context.module;
     let mut atoms = Atoms::default();
-    let slots = Slots::of(module, &flow);
+    let slots = Slots::of(context, &flow);
     let allocations = allocations::allocations(module, &flow, &slots, &mut atoms);
     let pointers = Pointers::follow(module, &flow, &slots, &allocations, &mut atoms);
     let mut lowering = Lowering {
