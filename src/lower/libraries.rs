@@ -4,8 +4,6 @@
 //! goes to the library only: then the last call that made the handle or gave it a stream says. Elsewhere nothing orders the work, and no wait
 //! but the device's covers it. No library call is assumed to wait, not even one that hands a result to the host.
 
-use std::collections::HashSet;
-
 use super::Lowering;
 use super::slots::{Cell, Definition};
 use crate::analysis::program::{AccessKind, Event, Space, StreamId, UseKind, Work, WorkKind};
@@ -75,10 +73,10 @@ impl<'m> Lowering<'_, 'm> {
                 Definition::Call(create) if matches!(library_of(create), Some(Library::Create { .. })) => Some(create),
                 _ => None,
             });
-        let mut turns: HashSet<Value<'m>> = creates.collect::<Option<_>>()?;
+        let mut turns: Vec<Value<'m>> = creates.collect::<Option<_>>()?;
         turns.extend(self.sets_of_stream(cell, length)?);
         // One last turn on each way, and the same on all.
-        let [turn] = self.flow.backwards(call, &turns, |turn| Some(Some(turn)), None)[..] else { return None };
+        let [turn] = self.flow.backwards(call, &turns.into_iter().collect(), |turn| Some(Some(turn)), None)[..] else { return None };
         let turn = turn?;
         match library_of(turn)? {
             Library::SetStream(index) => Some(Some((turn, turn.argument(u32::from(index))?))),
