@@ -185,3 +185,16 @@ impl<'m> Value<'m> {
         }
     }
 }
+
+/// Is it the name of an intrinsic whose result is its first argument, as far as memory goes?
+#[must_use]
+pub fn passes_pointer_on(name: &str) -> bool {
+    const PREFIXES: [&str; 5] = [
+        "llvm.launder.invariant.group.",
+        "llvm.strip.invariant.group.",
+        "llvm.ptrmask.",
+        "llvm.ptr.annotation.",
+        "llvm.ssa.copy.",
+    ];
+    PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}

@@ -17,11 +17,14 @@
 //! any other way, because its address is nowhere else.
 
 mod allocations;
+mod callees;
 mod context;
 mod events;
 mod flow;
 mod handles;
+mod intrinsics;
 mod launches;
+mod libraries;
 mod pointers;
 mod premise;
 mod sites;
@@ -107,7 +110,7 @@ pub fn lower_as<'m>(context: &Context<'m>, function: Value<'m>, name: &str) -> O
     let mut flow = Flow::of(function)?;
     let module = context.module;
     let mut atoms = Atoms::default();
-    let slots = Slots::of(module, &flow);
+    let slots = Slots::of(context, &flow);
     let allocations = allocations::allocations(module, &flow, &slots, &mut atoms);
     let failures = premise::rule_out_failures(module, &mut flow, &slots, &allocations);
     let pointers = Pointers::follow(module, &flow, &slots, &allocations, &mut atoms);

@@ -10,18 +10,18 @@ use std::collections::HashSet;
 
 use super::edit;
 use crate::ir::{Linkage, Module, Value};
-use crate::lower::is_private_variable;
+use crate::lower::{Context, is_private_variable};
 
 /// Larger variables stay where they are: what is wanted are pointers and structures of pointers, and a stack is small.
 const MAX_BYTES: u64 = 256;
 
 /// Makes them local to `main`, which is `target` now; `original` is the function that `target` is going to replace (or is). True if there
 /// were any.
-pub(super) fn localise<'m>(module: Module<'m>, target: Value<'m>, original: Value<'m>) -> bool {
+pub(super) fn localise<'m>(context: &Context<'m>, target: Value<'m>, original: Value<'m>) -> bool {
     let mut changed = false;
-    for global in only_here(module, target, original) {
+    for global in only_here(context.module, target, original) {
         edit::expand_constants(global, target);
-        if is_private_variable(module, target, global) {
+        if is_private_variable(context, target, global) {
             edit::make_local(global, target);
             changed = true;
         }

@@ -141,6 +141,7 @@ fn shows_in_the_proof(declaration: Value<'_>) -> bool {
         | Meaning::DeviceReset
         | Meaning::StreamCapture
         | Meaning::Harmless
-        | Meaning::Dangerous { .. } => false,
+        | Meaning::Keeps
+        | Meaning::OtherWork => false,
     }
 }

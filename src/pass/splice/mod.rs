@@ -149,7 +149,7 @@ impl<'a, 'm> Splicer<'a, 'm> {
         let module = self.context.module;
         let hides = |lowered| {
             !demand::calls(lowered, function, &self.graph).is_empty()
-                || !lower::separable_parts(module, function).is_empty()
+                || !lower::separable_parts(self.context, function).is_empty()
                 || globals::only_here(module, function, function).any(|global| globals::may_hold_pointers(global))
         };
         function.instructions().any(|call| self.is_work(call)) || lowered.is_some_and(hides)
@@ -188,13 +188,13 @@ impl<'a, 'm> Splicer<'a, 'm> {
         self.splice(target, &original.name(), hidden, growth);
         let mut changed = growth.spliced.len() > before;
         if target.instructions().all(keeps_local_variables) {
-            changed |= globals::localise(module, target, original);
+            changed |= globals::localise(self.context, target, original);
         }
         if changed {
             edit::simplify(target, TIDY);
         }
         // Members of structures that calls write become variables, so that the rest of the structure dissolves.
-        let parts = lower::separable_parts(module, target);
+        let parts = lower::separable_parts(self.context, target);
         parts.iter().for_each(|part| edit::separate(module, target, part));
         if !parts.is_empty() {
             edit::simplify(target, TIDY);
