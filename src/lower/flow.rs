@@ -16,6 +16,7 @@ pub(super) struct Flow<'m> {
     graph: DiGraph<Block<'m>, ()>,
     dominators: dominators::Dominators<NodeIndex>,
     cyclic: HashSet<Block<'m>>,
+    ruled_out: HashSet<(Block<'m>, Block<'m>)>,
 }
 
 impl<'m> Flow<'m> {
@@ -48,7 +49,18 @@ impl<'m> Flow<'m> {
             .map(|node| graph[node])
             .collect();
         let dominators = dominators::simple_fast(&graph, index[&entry]);
-        Some(Self { blocks: order, index, graph, dominators, cyclic })
+        Some(Self { blocks: order, index, graph, dominators, cyclic, ruled_out: HashSet::new() })
+    }
+
+    /// Control never takes these edges. Searches against the flow leave them out; what dominates what stays as it was.
+    pub(super) fn rule_out(&mut self, edges: HashSet<(Block<'m>, Block<'m>)>) {
+        self.ruled_out = edges;
+    }
+
+    /// Can control come from a block to its successor?
+    #[must_use]
+    pub(super) fn takes(&self, from: Block<'m>, to: Block<'m>) -> bool {
+        self.index.contains_key(&from) && !self.ruled_out.contains(&(from, to))
     }
 
     /// The blocks that control can reach, each before its successors where there is no cycle; the entry is the first.
@@ -68,12 +80,7 @@ impl<'m> Flow<'m> {
             .into_iter()
             .flat_map(|node| self.graph.neighbors_directed(*node, petgraph::Direction::Incoming))
             .map(|node| self.graph[node])
-    }
-
-    /// Can control reach the block?
-    #[must_use]
-    pub(super) fn contains(&self, block: Block<'m>) -> bool {
-        self.index.contains_key(&block)
+            .filter(move |predecessor| self.takes(*predecessor, block))
     }
 
     /// Can control reach the instruction?

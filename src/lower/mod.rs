@@ -7,10 +7,10 @@
 //! - `flow`: the blocks that control can reach;
 //! - `slots`: memory of the function's own whose contents are in plain sight (`float *d; cudaMalloc(&d, n)`);
 //! - `allocations`: the calls that make buffers; each is an object;
+//! - `premise`: the edges that "allocations succeed" rules out;
 //! - `pointers`: which values point into which object;
 //! - `uses`: accesses, and uses that are no accesses, of those values outside of calls;
-//! - `events` (with `launches`, `handles`): what each call does, in program order;
-//! - `premise`: the edges that "allocations succeed" rules out.
+//! - `events` (with `launches`, `handles`): what each call does, in program order.
 //!
 //! Soundness rests on one rule: every use of a followed pointer ends as an access, as a [`PointerUse`], or as a [`Blemish`]; what is not
 //! understood is a blemish or a use that declines, never nothing. A buffer all of whose uses are of the first kind cannot be reached in
@@ -39,6 +39,7 @@ pub use self::context::Context;
 use self::flow::Flow;
 use self::handles::Handles;
 use self::pointers::Pointers;
+use self::premise::Failures;
 pub use self::slots::Cell;
 use self::slots::Slots;
 use self::symbolic::Atoms;
@@ -91,11 +92,12 @@ pub fn has_device_allocation(function: Value<'_>) -> bool {
 /// Lowers a function with a body; `None` for a declaration.
 #[must_use]
 pub fn lower_function<'m>(context: &Context<'m>, function: Value<'m>) -> Option<Lowered<'m>> {
-    let flow = Flow::of(function)?;
+    let mut flow = Flow::of(function)?;
     let module = context.module;
     let mut atoms = Atoms::default();
     let slots = Slots::of(module, &flow);
     let allocations = allocations::allocations(module, &flow, &slots, &mut atoms);
+    let failures = premise::rule_out_failures(module, &mut flow, &slots, &allocations);
     let pointers = Pointers::follow(module, &flow, &slots, &allocations, &mut atoms);
     let mut lowering = Lowering {
         context,
@@ -106,6 +108,7 @@ pub fn lower_function<'m>(context: &Context<'m>, function: Value<'m>) -> Option<
         origins: vec![None],
         function,
         flow: &flow,
+        failures: &failures,
         slots: &slots,
         allocations: &allocations,
         pointers: &pointers,
@@ -138,6 +141,7 @@ struct Lowering<'a, 'm> {
     module: Module<'m>,
     function: Value<'m>,
     flow: &'a Flow<'m>,
+    failures: &'a Failures<'m>,
     slots: &'a Slots<'m>,
     allocations: &'a [Allocation<'m>],
     pointers: &'a Pointers<'m>,
@@ -189,7 +193,6 @@ impl<'m> Lowering<'_, 'm> {
         let mut positions = HashMap::new();
         let mut first = HashMap::new();
         let mut last = HashMap::new();
-        let failures = premise::failures(self.module, self.flow, self.slots, self.allocations);
         for block in self.flow.blocks().to_vec() {
             let mut node = self.node(Event::Skip, Site::default(), None);
             first.insert(block, node);
@@ -198,7 +201,7 @@ impl<'m> Lowering<'_, 'm> {
             }
             for instruction in block.instructions() {
                 positions.insert(instruction, node);
-                for event in self.events(instruction, failures.normal.contains(&block)) {
+                for event in self.events(instruction, self.failures.normal.contains(&block)) {
                     let next = self.node(event, self.site(instruction), Some(instruction));
                     self.program.graph.add_edge(node, next, ());
                     node = next;
@@ -208,7 +211,7 @@ impl<'m> Lowering<'_, 'm> {
         }
         for block in self.flow.blocks() {
             for successor in self.flow.successors(*block) {
-                let target = if failures.cut.contains(&(*block, successor)) {
+                let target = if self.failures.cut.contains(&(*block, successor)) {
                     self.node(Event::Exit { returns: false }, Site::default(), None)
                 } else {
                     first[&successor]
