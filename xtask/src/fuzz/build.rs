@@ -48,6 +48,9 @@ pub(super) struct Compiler<'a> {
     pub(super) level: &'static str,
     /// With debug information, as most people compile; and the names of buffers are known.
     pub(super) debug: bool,
+    /// LLVM's verifier runs after each pass, not only behind the last. (A module that the rewrite left invalid may still run.) That makes
+    /// a file take ten times as long.
+    pub(super) verify: bool,
 }
 
 /// A file with its builds.
@@ -120,8 +123,9 @@ impl Compiler<'_> {
         command.args(["--cuda-host-only", "-Wno-unknown-cuda-version", "-Xclang", "-fcuda-include-gpubinary"]);
         command.arg("-Xclang").arg(files.image());
         command.arg(format!("-fpass-plugin={}", self.plugin.display()));
-        // A module that the rewrite left invalid may still run; LLVM's verifier after each pass tells.
-        command.args(["-Xclang", "-llvm-verify-each"]);
+        if self.verify {
+            command.args(["-Xclang", "-llvm-verify-each"]);
+        }
         command.args(["-x", "cuda"]).arg(files.source()).args(["-x", "none", "-o"]).arg(files.program(build));
         command.arg("-L").arg(self.context.uma().join("lib")).arg("-lcudart");
         let options = build.options().unwrap_or_default();

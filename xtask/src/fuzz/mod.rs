@@ -45,6 +45,9 @@ use crate::{products, setup};
 /// Programs that go wrong are reduced up to this number; after that they are only named.
 const REDUCED: usize = 4;
 
+/// One batch of this many is compiled with LLVM's verifier after each pass.
+const VERIFIED: u64 = 20;
+
 /// What the user asked for.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
@@ -175,6 +178,7 @@ impl<'a> Fuzzer<'a> {
             plugin: self.plugin,
             level: ["-O2", "-O2", "-O3", "-O1"][(number % 4) as usize],
             debug: number % 2 == 1,
+            verify: number % VERIFIED == VERIFIED - 1,
         };
         let (totals, wrong) = batch::check(&compiler, &cases, number)?;
         self.totals.lock().unwrap_or_else(PoisonError::into_inner).add(totals);

@@ -77,6 +77,10 @@ impl Writer<'_> {
         if program.constant_size {
             self.line(&format!("constexpr int n = {};", program.n));
         }
+        if program.waits_first {
+            // Not checked: what follows is declarations, past which nothing may jump.
+            self.line("cudaDeviceSynchronize();");
+        }
         self.line(&format!("Acc acc = {};", machine::SEED));
         self.line("int rc = 0;");
         self.line("size_t bytes = n * sizeof(T);");
@@ -113,9 +117,6 @@ impl Writer<'_> {
         }
         for event in 0..program.events {
             self.cuda(&format!("cudaEventCreateWithFlags(&e{event}, cudaEventDisableTiming)"));
-        }
-        if program.waits_first {
-            self.cuda("cudaDeviceSynchronize()");
         }
     }
 
