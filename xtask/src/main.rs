@@ -4,6 +4,7 @@ mod context;
 mod demo;
 mod failure;
 mod gpu;
+mod oracle;
 mod products;
 mod samples;
 mod setup;
@@ -11,6 +12,7 @@ mod test_suite;
 mod tool;
 mod ui;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -71,6 +73,13 @@ enum Action {
         #[arg(long, value_name = "FOLDER")]
         out: Option<PathBuf>,
     },
+    /// Try to break the prover: run all small programs before and after its merges, in every interleaving (needs no LLVM and no CUDA).
+    #[command(disable_help_flag = true)]
+    Oracle {
+        /// Options of the oracle; `--help` lists them.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
     /// Run the whole test suite.
     Test,
 }
@@ -122,6 +131,7 @@ fn run(command: &Action, context: &Context) -> Result<(), Failure> {
             products::plugin(context, setup::LLVM_PREFERRED)?;
             gpu::bundle(context, arch, &out.clone().unwrap_or_else(|| context.target.join("gpu")))
         }
+        Action::Oracle { arguments } => oracle::run(context, arguments),
         Action::Test => test_suite::run(context),
     }
 }
