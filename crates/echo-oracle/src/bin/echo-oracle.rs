@@ -23,7 +23,7 @@ the same whenever and wherever it runs.";
 
 /// Runs small programs before and after the merges that Echo-SR's prover accepts, in every interleaving, and compares.
 #[derive(Debug, Parser)]
-#[command(name = "cargo xtask oracle", version, after_help = AFTER)]
+#[command(name = "cargo xtask oracle", bin_name = "cargo xtask oracle", version, after_help = AFTER)]
 struct Arguments {
     /// How long the programs are that are all run.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=i64::from(HIGHEST)))]
