@@ -171,6 +171,8 @@ pub fn lives(stream: u8) -> Vec<Step> {
         Step::Alloc(D),
         Step::Free(H),
         Step::Free(D),
+        Step::FreeUnlessNull(H),
+        Step::FreeUnlessNull(D),
         host_writes(H, ALL),
         host_reads(H, ALL),
         launch(stream, write(D), None),

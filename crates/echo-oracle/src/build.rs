@@ -75,6 +75,26 @@ impl<'a> Build<'a> {
         self.host(Operation::new(place, Effect::End(instances)));
     }
 
+    /// A buffer that is no half of a merged pair is freed.
+    pub(crate) fn free(&mut self, place: u8, buffer: Buffer) {
+        if !is_host(buffer) {
+            self.wait(self.queues.device());
+        }
+        if let Some(instance) = self.instance(place, buffer) {
+            self.end(place, vec![instance]);
+        }
+    }
+
+    /// The same, or the pointer is null. Whether cudaFree of null waits is left open.
+    pub(crate) fn free_unless_null(&mut self, place: u8, buffer: Buffer) {
+        let there = |instance: Instance| self.alive & (1 << instance) != 0;
+        if self.pointers[usize::from(buffer)].is_some_and(there) {
+            self.free(place, buffer);
+        } else if !is_host(buffer) && self.machine.synchronous {
+            self.wait(self.queues.device());
+        }
+    }
+
     /// The buffer's instance; a buffer that was never made is a flaw.
     pub(crate) fn instance(&mut self, place: u8, buffer: Buffer) -> Option<Instance> {
         let instance = self.pointers[usize::from(buffer)];
@@ -200,7 +220,12 @@ impl<'a> Build<'a> {
                     self.queue(ELSEWHERE, Operation::nothing(place), Operation::new(place, effect));
                 }
             }
-            Step::Alloc(_) | Step::Free(_) | Step::Copy { .. } | Step::Shifted { .. } | Step::Reset => {}
+            Step::Alloc(_)
+            | Step::Free(_)
+            | Step::FreeUnlessNull(_)
+            | Step::Copy { .. }
+            | Step::Shifted { .. }
+            | Step::Reset => {}
         }
     }
 

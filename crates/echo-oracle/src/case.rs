@@ -97,6 +97,8 @@ pub enum Step {
     Alloc(Buffer),
     /// A pair's buffer is freed; a device buffer's free waits for the device.
     Free(Buffer),
+    /// The same, if it is there; else the pointer is null, and nothing is certain to happen.
+    FreeUnlessNull(Buffer),
     /// Host code.
     Host(Touches),
     /// A kernel.

@@ -137,9 +137,10 @@ fn event(case: &Case, step: &Step) -> Event {
         |kind, accesses| Work { name: "k".to_owned(), kind, accesses, touches_captured: false, captures: Vec::new() };
     match *step {
         Step::Alloc(buffer) => Event::Alloc(id(buffer)),
-        Step::Free(buffer) => {
+        Step::Free(buffer) | Step::FreeUnlessNull(buffer) => {
             let waits = (!is_host(buffer)).then_some(WaitScope::Device);
-            Event::Free { object: id(buffer), waits, stream: None }
+            let may_be_null = matches!(step, Step::FreeUnlessNull(_));
+            Event::Free { object: id(buffer), waits, stream: None, may_be_null }
         }
         Step::Host(touches) => Event::Host(touches.iter().flatten().map(access).collect()),
         Step::Launch { stream, touches, keeps, uses_kept } => Event::Enqueue {

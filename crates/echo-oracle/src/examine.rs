@@ -29,11 +29,32 @@ pub struct Proof {
     pub declined: Vec<(u8, u8, Vec<&'static str>)>,
 }
 
+/// What p is to be made of, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Managed memory, where host and GPU may touch it at the same time.
+    Concurrent,
+    /// Managed memory, where they may not.
+    Exclusive,
+    /// What is decided at run time, for each pair.
+    Adaptive,
+}
+
+impl Wanted {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Concurrent, Self::Exclusive, Self::Adaptive];
+}
+
 /// Asks the prover.
 #[must_use]
-pub fn prove(case: &Case, access: AccessMode) -> Proof {
+pub fn prove(case: &Case, wanted: Wanted) -> Proof {
     let (program, nodes) = event::program(case);
-    let options = Options { target: Target::Managed, access, repair: false, theta_min: 0, max_merges: None };
+    let (target, access) = match wanted {
+        Wanted::Concurrent => (Target::Managed, AccessMode::Concurrent),
+        Wanted::Exclusive => (Target::Managed, AccessMode::Exclusive),
+        Wanted::Adaptive => (Target::Adaptive, AccessMode::Exclusive),
+    };
+    let options = Options { target, access, repair: false, theta_min: 0, max_merges: None };
     let mut proof = Proof { plans: Vec::new(), declined: Vec::new() };
     for verdict in analyse(&program, &options) {
         match &verdict.decision {
@@ -59,15 +80,28 @@ pub fn has_link(steps: &[Step]) -> bool {
     steps.iter().any(|step| matches!(*step, Step::Copy { dst, src, .. } if could_link(dst, src)))
 }
 
-/// The prover's plans are wrong.
+/// Where the prover's plans are wrong.
 #[must_use]
-pub fn unsound(case: &Case, access: AccessMode) -> Option<Unsound> {
-    let plans = prove(case, access).plans;
+pub fn unsound(case: &Case, wanted: Wanted) -> Option<Unsound> {
+    let plans = prove(case, wanted).plans;
+    members(&plans, wanted).into_iter().find_map(|plans| {
+        let difference = judge(case, &plans).difference?;
+        Some(Unsound { case: case.clone(), plans, difference })
+    })
+}
+
+/// The programs that P' may be: all pairs merged, or any of them where the run time decides.
+fn members(plans: &[Plan], wanted: Wanted) -> Vec<Vec<Plan>> {
     if plans.is_empty() {
-        return None;
+        return Vec::new();
     }
-    let difference = judge(case, &plans).difference?;
-    Some(Unsound { case: case.clone(), plans, difference })
+    let all = (1_u32 << plans.len()) - 1;
+    let sets = if wanted == Wanted::Adaptive { 1..=all } else { all..=all };
+    let of = |set: u32| -> Vec<Plan> {
+        let member = |(index, plan): (usize, &Plan)| Plan { separate: set & (1 << index) == 0, ..plan.clone() };
+        plans.iter().enumerate().map(member).collect()
+    };
+    sets.map(of).collect()
 }
 
 /// Everything about one program, added to the counts (but how many programs it stands for).
@@ -76,14 +110,23 @@ pub fn examine(case: &Case, counts: &mut Counts) -> Option<Unsound> {
         counts.without_pair += 1;
         return None;
     }
-    let proof = prove(case, AccessMode::Concurrent);
-    let found = if proof.plans.is_empty() { declined(case, &proof, counts) } else { accepted(case, proof, counts) };
-    if found.is_none() && case.steps.iter().any(|step| matches!(step, Step::Alloc(buffer) if *buffer > 3)) {
-        // With two pairs, which ones are chosen depends on what S5 allows.
-        let found = unsound(case, AccessMode::Exclusive);
-        counts.unsound += u128::from(found.is_some());
-        return found;
+    let proof = prove(case, Wanted::Concurrent);
+    let adaptive = prove(case, Wanted::Adaptive).plans;
+    let mut found = None;
+    if adaptive.len() > 1 || adaptive != proof.plans {
+        found = unsound(case, Wanted::Adaptive);
     }
+    if proof.plans.len() + proof.declined.len() > 1 {
+        // Which pairs are chosen depends on what S5 allows.
+        found = found.or_else(|| unsound(case, Wanted::Exclusive));
+    }
+    if proof.plans.is_empty() {
+        declined(case, &proof, counts);
+    } else {
+        let wrong = accepted(case, proof, counts);
+        found = found.or(wrong);
+    }
+    counts.unsound += u128::from(found.is_some());
     found
 }
 
@@ -91,7 +134,6 @@ fn accepted(case: &Case, proof: Proof, counts: &mut Counts) -> Option<Unsound> {
     let judgement = judge(case, &proof.plans);
     counts.states += u128::from(judgement.states);
     if let Some(difference) = judgement.difference {
-        counts.unsound += 1;
         return Some(Unsound { case: case.clone(), plans: proof.plans, difference });
     }
     if judgement.inside == 0 {
@@ -109,7 +151,7 @@ fn accepted(case: &Case, proof: Proof, counts: &mut Counts) -> Option<Unsound> {
     {
         let claimed = Plan { exclusive: true, ..plan.clone() };
         if judge(case, &[claimed]).difference.is_none()
-            && let [(_, _, codes)] = prove(case, AccessMode::Exclusive).declined.as_slice()
+            && let [(_, _, codes)] = prove(case, Wanted::Exclusive).declined.as_slice()
         {
             tally(&mut counts.exclusive, codes);
         }
@@ -117,7 +159,7 @@ fn accepted(case: &Case, proof: Proof, counts: &mut Counts) -> Option<Unsound> {
     None
 }
 
-fn declined(case: &Case, proof: &Proof, counts: &mut Counts) -> Option<Unsound> {
+fn declined(case: &Case, proof: &Proof, counts: &mut Counts) {
     let mut inside = false;
     for (host, device, codes) in &proof.declined {
         let Some(plan) = Plan::obvious(case, *host, *device) else { continue };
@@ -135,7 +177,6 @@ fn declined(case: &Case, proof: &Proof, counts: &mut Counts) -> Option<Unsound> 
     } else {
         counts.outside += 1;
     }
-    None
 }
 
 /// The prover was told all that is true of the program, so if it is safe the prover could know.

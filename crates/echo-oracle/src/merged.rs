@@ -18,12 +18,14 @@ struct Maker<'a> {
     build: Build<'a>,
     plans: &'a [Plan],
     merged: Vec<Merged>,
+    /// What each plan's p counts.
+    names: Vec<u32>,
 }
 
 /// P' on a path.
 #[must_use]
 pub fn merged(case: &Case, path: &Path, machine: Machine, plans: &[Plan]) -> Trace {
-    let mut maker = Maker { build: Build::new(case, machine), plans, merged: Vec::new() };
+    let mut maker = Maker { build: Build::new(case, machine), plans, merged: Vec::new(), names: vec![0; plans.len()] };
     for visit in &path.visits {
         maker.visit(*visit, &case.steps[usize::from(visit.step)]);
     }
@@ -50,14 +52,11 @@ impl Maker<'_> {
             },
             Step::Free(buffer) => match plan_of(buffer) {
                 Some(plan) => self.free(place, buffer, plan),
-                None => {
-                    if !is_host(buffer) {
-                        self.build.wait(self.build.queues.device());
-                    }
-                    if let Some(instance) = self.build.instance(place, buffer) {
-                        self.build.end(place, vec![instance]);
-                    }
-                }
+                None => self.build.free(place, buffer),
+            },
+            Step::FreeUnlessNull(buffer) => match plan_of(buffer) {
+                Some(plan) => self.free(place, buffer, plan),
+                None => self.build.free_unless_null(place, buffer),
             },
             Step::Reset => {
                 let merged: Vec<Instance> = self.merged.iter().map(|merged| merged.instance).collect();
@@ -80,6 +79,9 @@ impl Maker<'_> {
             self.exclusive(place, index);
             let instance = self.build.begin(place);
             self.merged.push(Merged { instance, plan: index, halves: Vec::new() });
+            self.names[index] = 1;
+        } else {
+            self.names[index] += 1;
         }
         let Some(made) = self.merged.iter_mut().rev().find(|made| made.plan == index) else {
             // The other allocation did not run before: its pointer is no pointer.
@@ -96,28 +98,30 @@ impl Maker<'_> {
     }
 
     fn free(&mut self, place: u8, buffer: Buffer, index: usize) {
-        let Some(instance) = self.build.instance(place, buffer) else { return };
-        let mut ended = false;
-        if let Some(made) = self.merged.iter_mut().find(|made| made.instance == instance) {
-            if let Some(half) = made.halves.iter_mut().rev().find(|half| half.0 == buffer) {
-                half.1 = false;
-            }
-            ended = made.halves.iter().all(|(_, alive)| !alive);
-        }
         let action = self.plans[index].frees.iter().find(|(free, _)| *free == usize::from(place));
-        match action.map(|(_, action)| *action) {
-            Some(Free::Drop(wait)) => self.build.wait_for(wait),
-            Some(Free::Release(wait)) => {
-                self.build.wait_for(wait);
-                self.build.end(place, vec![instance]);
+        let Some((_, action)) = action.copied() else {
+            self.build.trace.flaw(place, Flaw::Missing);
+            return;
+        };
+        let (Free::Drop(wait) | Free::Release(wait) | Free::Count(wait)) = action;
+        self.build.wait_for(wait);
+        let Some(instance) = self.build.pointers[usize::from(buffer)] else {
+            // The pointer is null; for a free that may not be given null, P was at fault before.
+            return;
+        };
+        let Some(made) = self.merged.iter_mut().find(|made| made.instance == instance) else { return };
+        let Some(half) = made.halves.iter_mut().rev().find(|half| half.0 == buffer && half.1) else { return };
+        half.1 = false;
+        let releases = match action {
+            Free::Drop(_) => false,
+            Free::Release(_) => true,
+            Free::Count(_) => {
+                self.names[index] = self.names[index].saturating_sub(1);
+                self.names[index] == 0
             }
-            Some(Free::Last) => {
-                self.build.wait(self.build.queues.device());
-                if ended {
-                    self.build.end(place, vec![instance]);
-                }
-            }
-            None => self.build.trace.flaw(place, Flaw::Missing),
+        };
+        if releases {
+            self.build.end(place, vec![instance]);
         }
     }
 
@@ -132,22 +136,28 @@ impl Maker<'_> {
             return;
         }
         let managed = |buffer| plans.iter().any(|plan| plan.has(buffer));
-        if !managed(call.dst) && !managed(call.src) {
+        if managed(call.dst) || managed(call.src) {
+            self.copy_managed(place, stream, &call);
+        } else {
             self.build.copy(place, stream, &call);
-            return;
         }
+        for (_, wait) in plans.iter().flat_map(|plan| &plan.waits).filter(|(copy, _)| *copy == usize::from(place)) {
+            self.build.wait_for(Some(*wait));
+        }
+    }
+
+    fn copy_managed(&mut self, place: u8, stream: u8, call: &CopyCall) {
+        let plans = self.plans;
+        let managed = |buffer| plans.iter().any(|plan| plan.has(buffer));
         // The driver may touch the host's side with the CPU.
         for side in [call.dst, call.src].into_iter().filter(|side| is_host(*side)) {
             self.by_host(place, side);
         }
         // Of managed memory nothing is promised but the order of the stream.
-        let practice = self.build.practice(&call, managed);
-        let item = self.build.moves(place, stream, &call, practice == Some(Practice::Staged));
+        let practice = self.build.practice(call, managed);
+        let item = self.build.moves(place, stream, call, practice == Some(Practice::Staged));
         if practice == Some(Practice::Synchronous) {
             self.build.wait(item);
-        }
-        for (_, wait) in plans.iter().flat_map(|plan| &plan.waits).filter(|(copy, _)| *copy == usize::from(place)) {
-            self.build.wait_for(Some(*wait));
         }
     }
 

@@ -1,9 +1,7 @@
 //! Makes a counterexample small: whatever can be left out or made simpler while the prover is still wrong, is.
 
-use echo_sr::analysis::AccessMode;
-
 use crate::case::{Case, HostKind, Region, Step, Touch};
-use crate::examine::{Unsound, unsound};
+use crate::examine::{Unsound, Wanted, unsound};
 
 /// A smallest program, in the sense that no single change below makes it smaller, that the prover gets wrong.
 #[must_use]
@@ -16,7 +14,7 @@ pub fn minimise(found: Unsound) -> Unsound {
 }
 
 fn wrong(case: &Case) -> Option<Unsound> {
-    [AccessMode::Concurrent, AccessMode::Exclusive].into_iter().find_map(|access| unsound(case, access))
+    Wanted::ALL.into_iter().find_map(|wanted| unsound(case, wanted))
 }
 
 /// Every change that makes the case a little simpler.
@@ -65,6 +63,7 @@ fn simpler_steps(step: &Step) -> Vec<Step> {
         _ => Vec::new(),
     };
     match *step {
+        Step::FreeUnlessNull(buffer) => vec![Step::Free(buffer)],
         Step::Host(touches) => fewer(&touches).into_iter().map(Step::Host).collect(),
         Step::Launch { stream, touches, keeps, uses_kept } => {
             let with = |touches| Step::Launch { stream, touches, keeps, uses_kept };

@@ -19,14 +19,8 @@ pub fn original(case: &Case, path: &Path, machine: Machine) -> Trace {
                     build.zero(place, instance);
                 }
             }
-            Step::Free(buffer) => {
-                if !is_host(buffer) {
-                    build.wait(build.queues.device());
-                }
-                if let Some(instance) = build.instance(place, buffer) {
-                    build.end(place, vec![instance]);
-                }
-            }
+            Step::Free(buffer) => build.free(place, buffer),
+            Step::FreeUnlessNull(buffer) => build.free_unless_null(place, buffer),
             Step::Reset => build.reset(place, |_| false),
             _ => match CopyCall::of(step, could_link) {
                 Some((stream, call)) => build.copy(place, stream, &call),

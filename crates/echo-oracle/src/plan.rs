@@ -26,8 +26,8 @@ pub enum Free {
     Drop(Option<Wait>),
     /// p ends, behind a wait.
     Release(Option<Wait>),
-    /// p ends here if both halves have ended now; the host waits for the device.
-    Last,
+    /// Behind a wait, p has one name less, and ends if none is left.
+    Count(Option<Wait>),
 }
 
 /// How one pair is merged.
@@ -47,13 +47,15 @@ pub struct Plan {
     pub waits: Vec<(Place, Wait)>,
     /// The host never touches p while work may be running.
     pub exclusive: bool,
+    /// The run time chose not to merge the pair: what stays of the plan is its waits behind copies.
+    pub separate: bool,
 }
 
 impl Plan {
-    /// The pair has the buffer.
+    /// The buffer is merged by this plan.
     #[must_use]
     pub fn has(&self, buffer: Buffer) -> bool {
-        buffer == self.host || buffer == self.device
+        !self.separate && (buffer == self.host || buffer == self.device)
     }
 
     /// What the prover planned.
@@ -70,6 +72,7 @@ impl Plan {
         let free = |action: &FreeAction| match action {
             FreeAction::Drop { wait: scope } => Free::Drop(scope.map(wait)),
             FreeAction::Release { wait: scope } => Free::Release(scope.map(wait)),
+            FreeAction::Count { wait: scope } => Free::Count(scope.map(wait)),
         };
         let copy = |action: &SyncAction| match action {
             SyncAction::Nothing => None,
@@ -83,6 +86,7 @@ impl Plan {
             frees: plan.frees().iter().map(|(node, action)| (place(node), free(action))).collect(),
             waits: plan.waits().iter().map(|(node, scope)| (place(node), wait(*scope))).collect(),
             exclusive: plan.exclusive_ok(),
+            separate: false,
         }
     }
 
@@ -93,7 +97,8 @@ impl Plan {
         let places = || case.steps.iter().enumerate();
         let mine = |buffer: Buffer| buffer == host || buffer == device;
         let (creates, _) = places().find(|(_, step)| matches!(step, Step::Alloc(buffer) if mine(*buffer)))?;
-        let frees = places().filter(|(_, step)| matches!(step, Step::Free(buffer) if mine(*buffer)));
+        let frees = places()
+            .filter(|(_, step)| matches!(step, Step::Free(buffer) | Step::FreeUnlessNull(buffer) if mine(*buffer)));
         let (mut copies, mut waits) = (Vec::new(), Vec::new());
         for (place, step) in places() {
             let Step::Copy { dst, src, sync, .. } = *step else { continue };
@@ -106,8 +111,8 @@ impl Plan {
                 waits.push((place, Wait::Device));
             }
         }
-        let frees = frees.map(|(place, _)| (place, Free::Last)).collect();
-        Some(Self { host, device, creates, copies, frees, waits, exclusive: false })
+        let frees = frees.map(|(place, _)| (place, Free::Count(Some(Wait::Device)))).collect();
+        Some(Self { host, device, creates, copies, frees, waits, exclusive: false, separate: false })
     }
 }
 

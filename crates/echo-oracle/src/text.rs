@@ -37,6 +37,7 @@ impl Display for Step {
         match self {
             Self::Alloc(buffer) => write!(f, "allocate {}", name(*buffer)),
             Self::Free(buffer) => write!(f, "free {}", name(*buffer)),
+            Self::FreeUnlessNull(buffer) => write!(f, "free {} unless it is null", name(*buffer)),
             Self::Host(all) => write!(f, "host: {}", touches(all)),
             Self::Launch { stream, touches: all, keeps, uses_kept } => {
                 write!(f, "stream {stream}: kernel: {}", touches(all))?;
@@ -109,6 +110,9 @@ impl Display for Plan {
             Some(Wait::Stream(stream)) => format!("a wait for stream {stream}"),
             Some(Wait::Event(event)) => format!("a wait for event {event}"),
         };
+        if self.separate {
+            writeln!(f, "{} and {} stay apart:", name(self.host), name(self.device))?;
+        }
         writeln!(f, "{} and {} become p, made at {}", name(self.host), name(self.device), self.creates)?;
         for (place, left) in &self.copies {
             writeln!(f, "{place:>3} leaves {}", wait(*left))?;
@@ -117,7 +121,9 @@ impl Display for Plan {
             match free {
                 Free::Drop(left) => writeln!(f, "{place:>3} leaves {}", wait(*left))?,
                 Free::Release(left) => writeln!(f, "{place:>3} leaves {}, then frees p", wait(*left))?,
-                Free::Last => writeln!(f, "{place:>3} frees p if the other half is free")?,
+                Free::Count(left) => {
+                    writeln!(f, "{place:>3} leaves {}, then frees p if it has no name left", wait(*left))?;
+                }
             }
         }
         for (place, behind) in &self.waits {

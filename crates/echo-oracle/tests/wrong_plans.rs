@@ -223,6 +223,37 @@ fn a_free_under_a_condition_is_taken_for_the_last() {
 }
 
 #[test]
+fn a_free_does_not_count() {
+    // Where d is freed on one way only, p is counted; a free that goes without taking its name away keeps p for ever.
+    let mut case = round_trip(HostKind::Malloc);
+    case.regions = vec![Region { first: 7, last: 7, kind: Kind::If }];
+    let forgets = |plan: &mut Plan| set_free(plan, 7, Free::Drop(Some(Wait::Device)));
+    check(&case, plan(&case, same), forgets, Fault::Leak);
+}
+
+#[test]
+fn a_free_of_null_counts() {
+    // d may be null at its first free; the plan takes it for the last name.
+    let mut case = Case::straight(
+        HostKind::Malloc,
+        vec![
+            Step::Alloc(H),
+            Step::FreeUnlessNull(D),
+            host_writes(H, ALL),
+            Step::Alloc(D),
+            copy(D, H, ALL, 0, true),
+            launch(0, READ, None),
+            Step::FreeUnlessNull(D),
+            host_reads(H, ALL),
+            Step::Free(H),
+        ],
+    );
+    case.regions = vec![Region { first: 3, last: 6, kind: Kind::If }];
+    let takes_it = |plan: &mut Plan| set_free(plan, 6, Free::Release(Some(Wait::Device)));
+    check(&case, plan(&case, same), takes_it, Fault::Dead(7));
+}
+
+#[test]
 fn a_linking_copy_is_kept() {
     // It would copy p onto itself: as an operation of its own, it runs beside the host.
     let case = round_trip(HostKind::Malloc);
