@@ -7,6 +7,7 @@ mod failure;
 mod fuzz;
 mod gpu;
 mod install;
+mod oracle;
 mod products;
 mod samples;
 mod setup;
@@ -14,6 +15,7 @@ mod test_suite;
 mod tool;
 mod ui;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -80,6 +82,13 @@ enum Action {
         /// The folder [default: target/gpu].
         #[arg(long, value_name = "FOLDER")]
         out: Option<PathBuf>,
+    },
+    /// Try to break the prover: run all small programs before and after its merges, in every interleaving (needs no LLVM and no CUDA).
+    #[command(disable_help_flag = true)]
+    Oracle {
+        /// Options of the oracle; `--help` lists them.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
     },
     /// Measure what the passes cost in `opt -O2` on generated modules; exit code 1 if a bound of docs/performance.md is broken.
     Bench {
@@ -177,6 +186,7 @@ fn run(command: &Action, context: &Context) -> Result<(), Failure> {
             products::plugin(context, setup::LLVM_PREFERRED)?;
             gpu::bundle(context, arch, &out.clone().unwrap_or_else(|| context.target.join("gpu")))
         }
+        Action::Oracle { arguments } => oracle::run(context, arguments),
         Action::Bench { repeats, up_to, json } => {
             bench::run(context, &bench::Options { repeats: *repeats as usize, up_to: *up_to, json: *json })
         }
