@@ -39,13 +39,10 @@ pub enum OptionsError {
         /// What can be given.
         valid: &'static str,
     },
-    /// A value of the design that this release does not have.
-    #[error("option `target=adaptive` is not in this release; valid: target=managed")]
-    Adaptive,
 }
 
 /// Every option, for messages.
-const VALID: &str = "target=managed, access=exclusive|concurrent, repair=on|off, theta-min=BYTES, report=FILE, merge-limit=N, \
+const VALID: &str = "target=managed|adaptive, access=exclusive|concurrent, repair=on|off, theta-min=BYTES, report=FILE, merge-limit=N, \
                      analyse-only, verbose, off";
 
 impl Options {
@@ -72,8 +69,8 @@ impl Options {
             ("verbose", None) => self.verbose = true,
             ("analyse-only", None) => self.analyse_only = true,
             ("target", Some("managed")) => self.analysis.target = Target::Managed,
-            ("target", Some("adaptive")) => return Err(OptionsError::Adaptive),
-            ("target", _) => return Err(wrong("target", "managed")),
+            ("target", Some("adaptive")) => self.analysis.target = Target::Adaptive,
+            ("target", _) => return Err(wrong("target", "managed, adaptive")),
             ("access", Some("exclusive")) => self.analysis.access = AccessMode::Exclusive,
             ("access", Some("concurrent")) => self.analysis.access = AccessMode::Concurrent,
             ("access", _) => return Err(wrong("access", "exclusive, concurrent")),
@@ -127,6 +124,8 @@ mod tests {
         };
         assert_eq!(Options::parse(text), Ok(expected));
         assert_eq!(Options::parse(" ; "), Ok(Options::default()));
+        let adaptive = Options::parse("target=adaptive").map(|options| options.analysis.target);
+        assert_eq!(adaptive, Ok(Target::Adaptive));
     }
 
     #[test]
@@ -149,18 +148,12 @@ mod tests {
             ("theta-min", "bytes"),
             ("merge-limit=all", "pairs"),
             ("report=", "path"),
-            ("target=mapped", "managed"),
+            ("target=mapped", "managed, adaptive"),
             ("off=1", "no value"),
             ("analyse-only=on", "no value"),
         ] {
             let message = Options::parse(text).unwrap_err().to_string();
             assert!(message.contains(part), "{text}: {message}");
         }
-    }
-
-    #[test]
-    fn the_adaptive_target_is_refused_by_name() {
-        let message = Options::parse("target=adaptive").unwrap_err().to_string();
-        assert!(message.contains("adaptive") && message.contains("not in this release"), "{message}");
     }
 }

@@ -65,7 +65,7 @@ fn captured(program: &Program, cfg: &Cfg<'_>) -> Vec<BTreeSet<ObjectId>> {
         into.len() > before
     };
     let transfer = |node: NodeId, state: &mut BTreeSet<ObjectId>| match &program.node(node).event {
-        Event::Alloc(object) | Event::Free { object, .. } => {
+        Event::Alloc(object) | Event::Free { object, may_be_null: false, .. } => {
             state.remove(object);
         }
         Event::Enqueue { work, .. } => state.extend(&work.captures),

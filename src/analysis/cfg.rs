@@ -1,24 +1,24 @@
 //! The control-flow side of an event program: order, dominance, loops, and "can control get from here to there without …".
 //!
 //! Nodes that cannot be reached from the entry do not exist for the analysis. An exit that does not return ends the process, so a path
-//! that ends there owes nothing to the code behind it; dominance and reachability already say that, [`Cfg::equivalent`] relies on it.
+//! that ends there owes nothing to the code behind it.
 
 use std::collections::VecDeque;
 
 use petgraph::Direction;
-use petgraph::algo::dominators::{Dominators, simple_fast};
 use petgraph::algo::tarjan_scc;
 use petgraph::graph::DiGraph;
 use petgraph::visit::DfsPostOrder;
 
-use super::program::{Event, NodeId, Program};
+use super::dominance::Dominance;
+use super::program::{NodeId, Program};
 
 /// See the module.
 pub(super) struct Cfg<'a> {
     program: &'a Program,
     order: Vec<NodeId>,
     position: Vec<Option<usize>>,
-    dominators: Dominators<NodeId>,
+    dominance: Dominance,
     depth: Vec<u32>,
 }
 
@@ -36,7 +36,7 @@ impl<'a> Cfg<'a> {
             position[node.index()] = Some(index);
         }
         let depth = loop_depths(program, &order, &position);
-        Self { program, order, position, dominators: simple_fast(graph, program.entry), depth }
+        Self { program, order, position, dominance: Dominance::new(graph, program.entry), depth }
     }
 
     /// The nodes that control can reach, in reverse post-order.
@@ -60,7 +60,7 @@ impl<'a> Cfg<'a> {
 
     /// Every path from the entry to `below` passes `above` (or they are one node).
     pub(super) fn dominates(&self, above: NodeId, below: NodeId) -> bool {
-        self.dominators.dominators(below).is_some_and(|mut chain| chain.any(|node| node == above))
+        self.dominance.dominates(above, below)
     }
 
     /// A shortest path that leaves `from`, ends at the first node for which `goal` holds, and passes no node for which `barrier` holds
@@ -101,21 +101,6 @@ impl<'a> Cfg<'a> {
     /// Control can leave `from` and arrive at `to` without passing `around`.
     pub(super) fn reaches(&self, from: NodeId, to: NodeId, around: NodeId) -> bool {
         self.path(from, |node| node == to, |node| node == around).is_some()
-    }
-
-    /// Each visit of `first` is followed by exactly one visit of `second` before the next visit of `first`, unless the process ends or
-    /// never gets there; and `second` is not visited otherwise.
-    pub(super) fn equivalent(&self, first: NodeId, second: NodeId) -> bool {
-        let returns = |node: NodeId| matches!(self.program.node(node).event, Event::Exit { returns: true });
-        let falls_off = |node: NodeId| {
-            self.successors(node).next().is_none() && !matches!(self.program.node(node).event, Event::Exit { .. })
-        };
-        first != second
-            && self.dominates(first, second)
-            && self
-                .path(first, |node| node == first || returns(node) || falls_off(node), |node| node == second)
-                .is_none()
-            && !self.reaches(second, second, first)
     }
 }
 
@@ -183,45 +168,5 @@ mod tests {
         let program = build.done();
         let cfg = Cfg::new(&program);
         assert_eq!([split, left, right].map(|node| cfg.depth(node)), [0, 1, 1]);
-    }
-
-    #[test]
-    fn equivalence_ignores_exits_that_do_not_return() {
-        for (returns, expected) in [(false, true), (true, false)] {
-            let mut build = Build::main();
-            let first = build.skip();
-            let second = build.skip();
-            build.exit();
-            build.branch_to_exit(first, returns);
-            let program = build.done();
-            assert_eq!(Cfg::new(&program).equivalent(first, second), expected);
-        }
-    }
-
-    #[test]
-    fn equivalence_wants_one_loop_for_both() {
-        let mut build = Build::main();
-        let first = build.skip();
-        let second = build.skip();
-        build.edge(second, second);
-        build.exit();
-        let program = build.done();
-        assert!(!Cfg::new(&program).equivalent(first, second), "second runs many times");
-
-        let mut build = Build::main();
-        let first = build.skip();
-        let second = build.skip();
-        build.edge(first, first);
-        build.exit();
-        let program = build.done();
-        assert!(!Cfg::new(&program).equivalent(first, second), "first runs many times");
-
-        let mut build = Build::main();
-        let first = build.skip();
-        let second = build.skip();
-        build.edge(second, first);
-        build.exit();
-        let program = build.done();
-        assert!(Cfg::new(&program).equivalent(first, second), "both once a round");
     }
 }

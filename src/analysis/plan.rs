@@ -21,8 +21,11 @@ pub(super) fn plan(
         .map(|node| (*node, order.waits.get(node).map_or(SyncAction::Nothing, |scope| SyncAction::Wait(*scope))));
     let frees = lifetime.frees.iter().map(|node| {
         let wait = order.waits.get(node).copied();
-        let action =
-            if lifetime.releases.contains(node) { FreeAction::Release { wait } } else { FreeAction::Drop { wait } };
+        let action = match lifetime.releases.contains(node) {
+            _ if lifetime.counted => FreeAction::Count { wait },
+            true => FreeAction::Release { wait },
+            false => FreeAction::Drop { wait },
+        };
         (*node, action)
     });
     let waits = cfg.order().iter().filter_map(|node| {
@@ -38,6 +41,8 @@ pub(super) fn plan(
         copies: copies.collect(),
         frees: frees.collect(),
         waits: waits.collect(),
+        counted: lifetime.counted,
+        keeps_host: lifetime.keeps_host,
         exclusive_ok,
     }
 }

@@ -216,13 +216,7 @@ impl<'m> Lowering<'_, 'm> {
     }
 
     fn allocation(&mut self, call: Value<'m>) -> Vec<Event> {
-        self.allocations
-            .iter()
-            .zip(0..)
-            .find(|(allocation, _)| allocation.call == call)
-            .map(|(_, id)| Event::Alloc(ObjectId(id)))
-            .into_iter()
-            .collect()
+        self.objects.get(&call).map(|object| Event::Alloc(*object)).into_iter().collect()
     }
 
     fn free(
@@ -245,11 +239,8 @@ impl<'m> Lowering<'_, 'm> {
             self.record_use(call, object, UseKind::PassedTo(name.to_owned()));
             return Vec::new();
         }
-        if pointer.maybe_null {
-            self.blemish(call, BlemishKind::AmbiguousSlot, vec![object]);
-        }
         let stream = stream.map(|(stream, per_thread)| self.stream_of(call, stream, per_thread));
-        vec![Event::Free { object, waits, stream }]
+        vec![Event::Free { object, waits, stream, may_be_null: pointer.maybe_null }]
     }
 
     fn cuda_call(&mut self, call: Value<'m>, row: &'static Row, per_thread: bool) -> Vec<Event> {

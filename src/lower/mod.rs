@@ -7,10 +7,10 @@
 //! - `flow`: the blocks that control can reach;
 //! - `slots`: memory of the function's own whose contents are in plain sight (`float *d; cudaMalloc(&d, n)`);
 //! - `allocations`: the calls that make buffers; each is an object;
+//! - `premise`: the edges that "allocations succeed" rules out;
 //! - `pointers`: which values point into which object;
 //! - `uses`: accesses, and uses that are no accesses, of those values outside of calls;
-//! - `events` (with `launches`, `handles`): what each call does, in program order;
-//! - `premise`: the edges that "allocations succeed" rules out.
+//! - `events` (with `launches`, `handles`): what each call does, in program order.
 //!
 //! Soundness rests on one rule: every use of a followed pointer ends as an access, as a [`PointerUse`], or as a [`Blemish`]; what is not
 //! understood is a blemish or a use that declines, never nothing. A buffer all of whose uses are of the first kind cannot be reached in
@@ -31,14 +31,15 @@ mod symbolic;
 pub(crate) mod tests;
 mod uses;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use self::allocations::space;
 pub use self::allocations::{Allocation, Delivery};
 pub use self::context::Context;
-use self::flow::Flow;
+use self::flow::{Flow, Marks};
 use self::handles::Handles;
 use self::pointers::Pointers;
+use self::premise::Failures;
 pub use self::slots::Cell;
 use self::slots::Slots;
 use self::symbolic::Atoms;
@@ -93,11 +94,12 @@ pub fn has_device_allocation(function: Value<'_>) -> bool {
 /// Lowers a function with a body; `None` for a declaration.
 #[must_use]
 pub fn lower_function<'m>(context: &Context<'m>, function: Value<'m>) -> Option<Lowered<'m>> {
-    let flow = Flow::of(function)?;
+    let mut flow = Flow::of(function)?;
     let module = context.module;
     let mut atoms = Atoms::default();
     let slots = Slots::of(module, &flow);
     let allocations = allocations::allocations(module, &flow, &slots, &mut atoms);
+    let failures = premise::rule_out_failures(module, &mut flow, &slots, &allocations);
     let pointers = Pointers::follow(module, &flow, &slots, &allocations, &mut atoms);
     let mut lowering = Lowering {
         context,
@@ -108,13 +110,15 @@ pub fn lower_function<'m>(context: &Context<'m>, function: Value<'m>) -> Option<
         origins: vec![None],
         function,
         flow: &flow,
+        failures: &failures,
         slots: &slots,
         allocations: &allocations,
+        objects: allocations.iter().map(|allocation| allocation.call).zip((0..).map(ObjectId)).collect(),
         pointers: &pointers,
         configurations: launches::configurations(context, &flow),
         atoms,
     };
-    lowering.objects();
+    lowering.name_objects();
     lowering.order_of_allocations();
     lowering.pointer_uses();
     let positions = lowering.graph();
@@ -140,11 +144,14 @@ struct Lowering<'a, 'm> {
     module: Module<'m>,
     function: Value<'m>,
     flow: &'a Flow<'m>,
+    failures: &'a Failures<'m>,
     slots: &'a Slots<'m>,
     allocations: &'a [Allocation<'m>],
+    /// The object of each allocation's call.
+    objects: HashMap<Value<'m>, ObjectId>,
     pointers: &'a Pointers<'m>,
     /// Every launch looks for its own among these.
-    configurations: HashSet<Value<'m>>,
+    configurations: Marks<'m>,
     atoms: Atoms<'m>,
     handles: Handles<'m>,
     found: Findings<'m>,
@@ -153,7 +160,7 @@ struct Lowering<'a, 'm> {
 }
 
 impl<'m> Lowering<'_, 'm> {
-    fn objects(&mut self) {
+    fn name_objects(&mut self) {
         let names = sites::names(self.module, self.flow, self.slots, self.allocations);
         self.program.objects = self
             .allocations
@@ -180,7 +187,7 @@ impl<'m> Lowering<'_, 'm> {
         for (index, (site, id)) in sites.iter().enumerate() {
             for (earlier, earlier_id) in &sites[..index] {
                 if !self.flow.dominates(*earlier, *site) && !self.flow.dominates(*site, *earlier) {
-                    self.program.unordered.push((*earlier_id, *id));
+                    self.program.unordered.insert((*earlier_id, *id));
                 }
             }
         }
@@ -191,7 +198,6 @@ impl<'m> Lowering<'_, 'm> {
         let mut positions = HashMap::new();
         let mut first = HashMap::new();
         let mut last = HashMap::new();
-        let failures = premise::failures(self.module, self.flow, self.slots, self.allocations);
         for block in self.flow.blocks().to_vec() {
             let mut node = self.node(Event::Skip, Site::default(), None);
             first.insert(block, node);
@@ -200,7 +206,7 @@ impl<'m> Lowering<'_, 'm> {
             }
             for instruction in block.instructions() {
                 positions.insert(instruction, node);
-                for event in self.events(instruction, failures.normal.contains(&block)) {
+                for event in self.events(instruction, self.failures.normal.contains(&block)) {
                     let next = self.node(event, self.site(instruction), Some(instruction));
                     self.program.graph.add_edge(node, next, ());
                     node = next;
@@ -210,7 +216,7 @@ impl<'m> Lowering<'_, 'm> {
         }
         for block in self.flow.blocks() {
             for successor in self.flow.successors(*block) {
-                let target = if failures.cut.contains(&(*block, successor)) {
+                let target = if self.failures.cut.contains(&(*block, successor)) {
                     self.node(Event::Exit { returns: false }, Site::default(), None)
                 } else {
                     first[&successor]

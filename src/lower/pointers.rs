@@ -228,7 +228,13 @@ fn inputs<'m>(
             vec![of(value.operand(0)?)]
         }
         Opcode::LLVMPHI => {
-            value.incoming().into_iter().filter(|(_, from)| flow.contains(*from)).map(|(input, _)| of(input)).collect()
+            let block = value.block()?;
+            value
+                .incoming()
+                .into_iter()
+                .filter(|(_, from)| flow.takes(*from, block))
+                .map(|(input, _)| of(input))
+                .collect()
         }
         Opcode::LLVMSelect => vec![of(value.operand(1)?), of(value.operand(2)?)],
         Opcode::LLVMCall | Opcode::LLVMInvoke => vec![of(derived_from(value)?)],

@@ -6,6 +6,9 @@
 //! would come back from there to the rest of the function, the graph ends it as an exit that does not return.
 //!
 //! `if (d) cudaFree(d)` is the same: d is not null. (Of zero bytes it may be in P, and is not in P'; then there is nothing to see in it.)
+//!
+//! With `goto cleanup` the pointer that is tested there is null only on ways that the premise rules out; so what it holds is asked again
+//! without them, until no more edges are found.
 
 use std::collections::{HashMap, HashSet};
 
@@ -22,8 +25,26 @@ pub(super) struct Failures<'m> {
     pub(super) normal: HashSet<Block<'m>>,
 }
 
-/// What the premise rules out.
-pub(super) fn failures<'m>(
+/// Finds what the premise rules out, and tells `flow`.
+pub(super) fn rule_out_failures<'m>(
+    module: Module<'m>,
+    flow: &mut Flow<'m>,
+    slots: &Slots<'m>,
+    allocations: &[Allocation<'m>],
+) -> Failures<'m> {
+    let mut found = failures(module, flow, slots, allocations);
+    loop {
+        // An edge that was ruled out stays so: with fewer ways more pointers are known, never fewer.
+        flow.rule_out(found.cut.clone());
+        let more = failures(module, flow, slots, allocations);
+        if more.cut == found.cut {
+            return more;
+        }
+        found = more;
+    }
+}
+
+fn failures<'m>(
     module: Module<'m>,
     flow: &Flow<'m>,
     slots: &Slots<'m>,
@@ -41,11 +62,11 @@ pub(super) fn failures<'m>(
                 _ => false,
             })
     };
-    let failed_if_null = |tested: Value<'m>| match results.get(&tested) {
+    let failed_if_null = |tested: Value<'m>| match results.get(&only_input(flow, tested)) {
         Some(Delivery::Returned) => Some(true),
         // An error code.
         Some(Delivery::Slot(_) | Delivery::Memory) => Some(false),
-        None => holds_allocation(tested).then_some(true),
+        None => holds_allocation(only_input(flow, tested)).then_some(true),
     };
     let edges: HashMap<Block<'m>, Block<'m>> =
         flow.blocks().iter().filter_map(|block| Some((*block, failure_edge(*block, failed_if_null)?))).collect();
@@ -68,6 +89,15 @@ pub(super) fn failures<'m>(
         .filter(|(from, to)| is_cut(*from, *to))
         .collect();
     Failures { cut, normal }
+}
+
+/// What a phi is on the ways that are left, if that is one value.
+fn only_input<'m>(flow: &Flow<'m>, value: Value<'m>) -> Value<'m> {
+    let Some(block) = value.block() else { return value };
+    let mut inputs: Vec<_> =
+        value.incoming().into_iter().filter(|(_, from)| flow.takes(*from, block)).map(|(input, _)| input).collect();
+    inputs.dedup();
+    if let [input] = inputs[..] { input } else { value }
 }
 
 /// Where a block goes if the allocation whose result it tests has failed.

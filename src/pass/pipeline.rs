@@ -66,12 +66,20 @@ impl Run<'_, '_> {
             });
             let plans = self.decide(&lowered, &verdicts, limited.as_deref().unwrap_or(&verdicts));
             if !plans.is_empty() && !self.options.analyse_only {
-                let program = rewrite::apply(context.module, lowered, &plans);
+                let program = rewrite::apply(context.module, lowered, &plans, self.target());
                 self.verify(&program.function);
                 changed = true;
             }
         }
         changed
+    }
+
+    /// What the rewrite makes p of.
+    fn target(&self) -> rewrite::Target {
+        match self.options.analysis.target {
+            analysis::Target::Managed => rewrite::Target::Managed,
+            analysis::Target::Adaptive => rewrite::Target::Adaptive { threshold: self.options.analysis.theta_min },
+        }
     }
 
     /// Whether more pairs are accepted than `merge-limit` leaves.

@@ -51,7 +51,9 @@ fn waits(program: &Program, plan: &MergePlan) -> Vec<Wait> {
         SyncAction::Wait(scope) => Some((*node, *scope)),
     });
     let frees = plan.frees().iter().filter_map(|(node, action)| match action {
-        FreeAction::Drop { wait } | FreeAction::Release { wait } => Some((*node, (*wait)?)),
+        FreeAction::Drop { wait } | FreeAction::Release { wait } | FreeAction::Count { wait } => {
+            Some((*node, (*wait)?))
+        }
     });
     let kept = plan.waits().iter().copied();
     copies

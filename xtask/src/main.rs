@@ -1,5 +1,6 @@
 //! The project's commands. Two of them do everything, set-up included: `cargo xtask demo` and `cargo xtask test`.
 
+mod bench;
 mod context;
 mod demo;
 mod failure;
@@ -71,6 +72,18 @@ enum Action {
         #[arg(long, value_name = "FOLDER")]
         out: Option<PathBuf>,
     },
+    /// Measure what the passes cost in `opt -O2` on generated modules; exit code 1 if a bound of docs/performance.md is broken.
+    Bench {
+        /// Runs of each compilation, without and with the plugin in turns; the table has medians.
+        #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+        repeats: u32,
+        /// No larger modules than this many instructions.
+        #[arg(long, value_name = "INSTRUCTIONS", default_value_t = 1_000_000)]
+        up_to: usize,
+        /// Print JSON instead of the table.
+        #[arg(long)]
+        json: bool,
+    },
     /// Run the whole test suite.
     Test,
 }
@@ -121,6 +134,9 @@ fn run(command: &Action, context: &Context) -> Result<(), Failure> {
             setup::complete(context, None)?;
             products::plugin(context, setup::LLVM_PREFERRED)?;
             gpu::bundle(context, arch, &out.clone().unwrap_or_else(|| context.target.join("gpu")))
+        }
+        Action::Bench { repeats, up_to, json } => {
+            bench::run(context, &bench::Options { repeats: *repeats as usize, up_to: *up_to, json: *json })
         }
         Action::Test => test_suite::run(context),
     }

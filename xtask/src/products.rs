@@ -11,10 +11,18 @@ use crate::failure::Failure;
 use crate::setup::{LLVM_OLD, LLVM_PREFERRED};
 use crate::tool;
 
-/// Builds the plugin for LLVM 22 and the CPU device.
+/// Builds the plugin for LLVM 22, the runtime of the adaptive target and the CPU device.
 pub(crate) fn build(context: &Context) -> Result<(), Failure> {
     plugin(context, LLVM_PREFERRED)?;
+    runtime(context)?;
     device(context)
+}
+
+/// Builds what programs compiled with `target=adaptive` link: `target/release/libecho_rt.a`.
+fn runtime(context: &Context) -> Result<(), Failure> {
+    let release = context.target.join("release");
+    tool::run_visibly(cargo(context).args(["build", "--release", "--package", "echo-rt-static"]))?;
+    install(&release.join("libecho_rt_static.a"), &release.join("libecho_rt.a"))
 }
 
 /// Builds the plugin for one LLVM major: `target/release/libecho_sr.so` for the preferred one, `target/llvm19/release/…` for the old one

@@ -88,6 +88,8 @@ fn lives(stream: usize) -> Vec<Step> {
     vec![
         Step::Free(H),
         Step::Free(D),
+        Step::FreeUnlessNull(H),
+        Step::FreeUnlessNull(D),
         Step::Host(vec![touch(H, false, ALL, false)]),
         Step::Host(vec![touch(H, true, ALL, false)]),
         Step::Launch(stream, vec![touch(D, false, ALL, false)]),
@@ -164,6 +166,9 @@ impl Random {
         }
         if self.below(3) == 0 {
             kinds.extend([Step::Free(H), Step::Free(D)]);
+        }
+        if self.below(4) == 0 {
+            kinds.extend([Step::FreeUnlessNull(H), Step::FreeUnlessNull(D)]);
         }
         let count = 2 + self.below(length - 1);
         let mut steps: Vec<Step> = (0..count).map(|_| kinds[self.below(kinds.len())].clone()).collect();

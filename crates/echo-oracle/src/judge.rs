@@ -169,11 +169,7 @@ pub fn judge(sample: &Sample, nodes: &[NodeId], plan: Option<&MergePlan>, rules:
         let merged = run_merged(sample, &path, nodes, plan, rules);
         let value = || (0..path.len()).find(|place| original.values[*place] != merged.values[*place]).map(Fault::Value);
         let race = || merged.race().map(|(first, second)| Fault::Race(first, second));
-        let leaked = || {
-            let freed = original.memory[H].is_none() && original.memory[D].is_none();
-            (freed && merged.memory[P].is_some()).then_some(Fault::Leak)
-        };
-        if let Some(fault) = merged.fault.clone().or_else(race).or_else(value).or_else(leaked) {
+        if let Some(fault) = merged.fault.clone().or_else(race).or_else(value) {
             differs.get_or_insert((path, fault));
         }
     }
@@ -192,7 +188,8 @@ fn run_original(sample: &Sample, path: &[usize], rules: Rules) -> Run {
                 let zeroes = *object == H && sample.host == HostKind::Calloc;
                 run.reborn(*object, Some([zeroes.then_some(0); BYTES]));
             }
-            Step::Free(object) => {
+            Step::FreeUnlessNull(object) if run.memory[*object].is_none() => {}
+            Step::Free(object) | Step::FreeUnlessNull(object) => {
                 if *object == D {
                     run.order.after(run.order.device());
                 }
@@ -256,7 +253,7 @@ fn common(run: &mut Run, step: &Step, name: impl Fn(usize) -> usize, on_host: im
         Step::WaitEvent => run.order.after(run.order.event()),
         Step::Record(stream) => run.order.record(*stream),
         Step::StreamWait(stream) => run.order.stream_wait(*stream),
-        Step::Alloc(_) | Step::Free(_) | Step::Copy { .. } => {}
+        Step::Alloc(_) | Step::Free(_) | Step::FreeUnlessNull(_) | Step::Copy { .. } => {}
     }
 }
 
@@ -277,11 +274,16 @@ fn run_merged(sample: &Sample, path: &[usize], nodes: &[NodeId], plan: &MergePla
         }
     };
     let mut run = Run::new(rules);
+    // Which of the pair's buffers P has at this point: the pointer of one that it has not is null. And what p counts.
+    let mut there = [false; OBJECTS];
+    let mut names = 0_u32;
     for (place, &index) in path.iter().enumerate() {
         run.begin(place);
         let node = nodes[index];
         match &sample.steps[index] {
             Step::Alloc(object) => {
+                there[*object] = true;
+                names = if node == plan.creates() { 1 } else { names + 1 };
                 if node == plan.creates() {
                     // The last p must be gone, or lost as P lost its buffers; either way nothing may be under way on it.
                     exclusive(&mut run, P);
@@ -294,23 +296,29 @@ fn run_merged(sample: &Sample, path: &[usize], nodes: &[NodeId], plan: &MergePla
                     run.memory[P] = Some([Some(0); BYTES]);
                 }
             }
-            Step::Free(_) => match plan.frees().iter().find(|(free, _)| *free == node).map(|(_, action)| *action) {
-                Some(FreeAction::Drop { wait }) => {
-                    if let Some(wait) = wait {
-                        run.order.after(scope(&run, wait));
+            Step::Free(object) | Step::FreeUnlessNull(object) => {
+                let action = plan.frees().iter().find(|(free, _)| *free == node).map(|(_, action)| *action);
+                let was_there = std::mem::take(&mut there[*object]);
+                names = names.saturating_sub(u32::from(was_there));
+                let (wait, releases) = match action {
+                    Some(FreeAction::Drop { wait }) => (wait, false),
+                    Some(FreeAction::Release { wait }) => (wait, true),
+                    Some(FreeAction::Count { wait }) => (wait, names == 0),
+                    None => {
+                        run.fail(Fault::Dead(place));
+                        (None, false)
                     }
+                };
+                if let Some(wait) = wait {
+                    run.order.after(scope(&run, wait));
                 }
-                Some(FreeAction::Release { wait }) => {
-                    if let Some(wait) = wait {
-                        run.order.after(scope(&run, wait));
-                    }
+                if releases && was_there {
                     if run.memory[P].is_none() {
                         run.fail(Fault::Dead(place));
                     }
                     run.reborn(P, None);
                 }
-                None => run.fail(Fault::Dead(place)),
-            },
+            }
             Step::Copy { dst, src, bytes, stream, sync } => {
                 if let Some((_, action)) = plan.copies().iter().find(|(copy, _)| *copy == node) {
                     if let SyncAction::Wait(wait) = action {
@@ -329,6 +337,10 @@ fn run_merged(sample: &Sample, path: &[usize], nodes: &[NodeId], plan: &MergePla
                 }
             }
             other => common(&mut run, other, name, exclusive),
+        }
+        // p is there just as long as one of the two is in P.
+        if run.memory[P].is_some() != (there[H] || there[D]) {
+            run.fail(if run.memory[P].is_some() { Fault::Leak } else { Fault::Dead(place) });
         }
     }
     debug_assert!(is_host(H) && !is_host(D));

@@ -57,6 +57,8 @@ pub enum Step {
     Alloc(usize),
     /// The pair's buffer is freed; a device buffer's free waits for the device.
     Free(usize),
+    /// The same, if it is there; else the pointer is null, and nothing happens.
+    FreeUnlessNull(usize),
     /// Host code.
     Host(Vec<Touch>),
     /// A kernel on a stream.
@@ -195,9 +197,10 @@ impl Sample {
         let event = CudaEventId(0);
         match step {
             Step::Alloc(object) => Event::Alloc(id(*object)),
-            Step::Free(object) => {
+            Step::Free(object) | Step::FreeUnlessNull(object) => {
                 let waits = (*object == D).then_some(WaitScope::Device);
-                Event::Free { object: id(*object), waits, stream: None }
+                let may_be_null = matches!(step, Step::FreeUnlessNull(_));
+                Event::Free { object: id(*object), waits, stream: None, may_be_null }
             }
             Step::Host(touches) => Event::Host(touches.iter().map(access).collect()),
             Step::Launch(stream, touches) => Event::Enqueue {

@@ -2,4 +2,5 @@
 
 mod declines;
 mod examples;
+mod lifetimes;
 mod traps;
