@@ -27,6 +27,8 @@ struct Program {
     /// It says something of its whole module (threads, devices …), so it must be compiled alone.
     alone: bool,
     text: String,
+    /// The page's message, with `…` for what differs.
+    message: String,
 }
 
 fn pages() -> BTreeMap<String, String> {
@@ -50,8 +52,8 @@ fn program(number: &str, page: &str) -> Option<Program> {
     if alone {
         options = "";
     }
-    let (number, options, text) = (number.to_owned(), options.to_owned(), text.to_owned());
-    Some(Program { number, options, alone, text })
+    let message = page.lines().find_map(|line| line.strip_prefix("> ")).expect("a page quotes its message").to_owned();
+    Some(Program { number: number.to_owned(), options: options.to_owned(), alone, text: text.to_owned(), message })
 }
 
 #[test]
@@ -88,7 +90,9 @@ fn the_program_of_each_page_gets_its_code() {
     let missing: Vec<String> = thread::scope(|scope| {
         let threads: Vec<_> = units
             .chunks(half)
-            .map(|units| scope.spawn(|| units.iter().flat_map(|unit| missing(directory.path(), unit)).collect::<Vec<_>>()))
+            .map(|units| {
+                scope.spawn(|| units.iter().flat_map(|unit| missing(directory.path(), unit)).collect::<Vec<_>>())
+            })
             .collect();
         threads.into_iter().flat_map(|thread| thread.join().expect("no unit panics")).collect()
     });
@@ -123,13 +127,34 @@ fn missing(directory: &Path, programs: &[Program]) -> Vec<String> {
     let pairs: Vec<PairReport> = text.lines().map(|line| serde_json::from_str(line).expect("a report")).collect();
     let complaint = |program: &Program| {
         // A namespace is a length and a name in a mangled name.
-        let own = |pair: &&PairReport| program.alone || pair.function.contains(&format!("6{}", program.number.to_lowercase()));
-        let numbers: BTreeSet<_> = pairs
-            .iter()
-            .filter(own)
-            .flat_map(|pair| pair.reasons.iter().map(|reason| reason.number.clone()).chain(pair.number().map(str::to_owned)))
+        let own = |pair: &&PairReport| {
+            program.alone || pair.function.contains(&format!("6{}", program.number.to_lowercase()))
+        };
+        let mine = || pairs.iter().filter(own);
+        let reason = mine().flat_map(|pair| &pair.reasons).find(|reason| reason.number == program.number);
+        if let Some(reason) = reason
+            && !fits(&reason.message, &program.message)
+        {
+            return Some(format!("{}: {:?} is not {:?}", program.number, reason.message, program.message));
+        }
+        let numbers: BTreeSet<_> = mine()
+            .flat_map(|pair| {
+                pair.reasons.iter().map(|reason| reason.number.clone()).chain(pair.number().map(str::to_owned))
+            })
             .collect();
         (!numbers.contains(&program.number)).then(|| format!("{}: got {numbers:?}", program.number))
     };
     programs.iter().filter_map(complaint).collect()
+}
+
+/// The message is the page's, whatever stands for `…`.
+fn fits(message: &str, page: &str) -> bool {
+    let mut rest = message;
+    page.split('…').all(|part| match rest.find(part) {
+        Some(at) => {
+            rest = &rest[at + part.len()..];
+            true
+        }
+        None => false,
+    })
 }
