@@ -52,6 +52,7 @@ use crate::analysis::program::{
     UseKind,
 };
 use crate::analysis::symbolic::Sym;
+use crate::calls::cuda::Meaning;
 use crate::calls::{Callee, classify};
 use crate::ir::{Module, Opcode, Value};
 use crate::mutants::{Mutant, off};
@@ -88,10 +89,11 @@ pub fn has_device_allocation(function: Value<'_>) -> bool {
     function.instructions().any(|call| {
         call.called_function().filter(|callee| callee.is_declaration()).is_some_and(|callee| {
             match classify(&callee.name()) {
-                Callee::Cuda { row, .. } => matches!(
-                    row.meaning,
-                    crate::calls::cuda::Meaning::Allocate { allocator, .. } if space(allocator) == Space::Device
-                ),
+                Callee::Cuda { row, .. } => match row.meaning {
+                    Meaning::Allocate { allocator, .. } => space(allocator) == Space::Device,
+                    Meaning::MallocPitch { .. } => true,
+                    _ => false,
+                },
                 _ => false,
             }
         })
