@@ -15,6 +15,8 @@ pub(super) struct Flow<'m> {
     index: HashMap<Block<'m>, NodeIndex>,
     graph: DiGraph<Block<'m>, ()>,
     dominators: dominators::Dominators<NodeIndex>,
+    /// Without the edges that are ruled out.
+    taken: dominators::Dominators<NodeIndex>,
     cyclic: HashSet<Block<'m>>,
     ruled_out: HashSet<(Block<'m>, Block<'m>)>,
 }
@@ -49,12 +51,22 @@ impl<'m> Flow<'m> {
             .map(|node| graph[node])
             .collect();
         let dominators = dominators::simple_fast(&graph, index[&entry]);
-        Some(Self { blocks: order, index, graph, dominators, cyclic, ruled_out: HashSet::new() })
+        let taken = dominators.clone();
+        Some(Self { blocks: order, index, graph, dominators, taken, cyclic, ruled_out: HashSet::new() })
     }
 
-    /// Control never takes these edges. Searches against the flow leave them out; what dominates what stays as it was.
+    /// Control never takes these edges.
     pub(super) fn rule_out(&mut self, edges: HashSet<(Block<'m>, Block<'m>)>) {
         self.ruled_out = edges;
+        let taken = self.graph.filter_map(
+            |_, block| Some(*block),
+            |edge, ()| {
+                let (from, to) = self.graph.edge_endpoints(edge)?;
+                self.takes(self.graph[from], self.graph[to]).then_some(())
+            },
+        );
+        // No node is left out, so that the indices stay the same; the first one is the entry.
+        self.taken = dominators::simple_fast(&taken, NodeIndex::new(0));
     }
 
     /// Can control come from a block to its successor?
@@ -95,16 +107,31 @@ impl<'m> Flow<'m> {
         instruction.block().is_none_or(|block| self.cyclic.contains(&block))
     }
 
-    /// Does every way to `later` pass `earlier` first? True for one and the same instruction.
+    /// Does every way that control takes to `later` pass `earlier` first? True for one and the same instruction.
     #[must_use]
     pub(super) fn dominates(&self, earlier: Value<'m>, later: Value<'m>) -> bool {
+        self.dominates_in(&self.taken, earlier, later)
+    }
+
+    /// The same of all ways, those that are ruled out too: LLVM's notion, which is what values need.
+    #[must_use]
+    pub(super) fn dominates_always(&self, earlier: Value<'m>, later: Value<'m>) -> bool {
+        self.dominates_in(&self.dominators, earlier, later)
+    }
+
+    fn dominates_in(
+        &self,
+        dominators: &dominators::Dominators<NodeIndex>,
+        earlier: Value<'m>,
+        later: Value<'m>,
+    ) -> bool {
         let (Some(first), Some(second)) = (earlier.block(), later.block()) else { return false };
         if first == second {
             return std::iter::successors(Some(earlier), |instruction| instruction.next())
                 .any(|instruction| instruction == later);
         }
         let (Some(first), Some(second)) = (self.index.get(&first), self.index.get(&second)) else { return false };
-        self.dominators.dominators(*second).is_some_and(|mut dominators| dominators.any(|node| node == *first))
+        dominators.dominators(*second).is_some_and(|mut chain| chain.any(|node| node == *first))
     }
 
     /// Walks from just before `at` against control flow. On each way, the first instruction for which `found` answers ends it; `entry` is

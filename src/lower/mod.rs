@@ -181,7 +181,7 @@ impl<'m> Lowering<'_, 'm> {
         let sites: Vec<_> = self.allocations.iter().map(|allocation| allocation.call).zip(ids).collect();
         for (index, (site, id)) in sites.iter().enumerate() {
             for (earlier, earlier_id) in &sites[..index] {
-                if !self.flow.dominates(*earlier, *site) && !self.flow.dominates(*site, *earlier) {
+                if !self.flow.dominates_always(*earlier, *site) && !self.flow.dominates_always(*site, *earlier) {
                     self.program.unordered.push((*earlier_id, *id));
                 }
             }
