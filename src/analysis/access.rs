@@ -11,6 +11,7 @@ use super::cfg::{Cfg, Region};
 use super::dataflow::forward;
 use super::program::{Access, AccessKind, Allocator, Copy, Event, NodeId, ObjectId, Place, Program, Range, StreamId};
 use super::symbolic::Sym;
+use crate::mutants::{Mutant, off};
 
 /// Who touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,7 +127,7 @@ fn captured(program: &Program, cfg: &Cfg<'_>) -> Vec<Captured> {
         grows
     };
     let transfer = |node: NodeId, state: &mut Captured| match &program.node(node).event {
-        Event::Alloc(object) | Event::Free { object, .. } if state.contains(object) => {
+        Event::Alloc(object) | Event::Free { object, may_be_null: false, .. } if state.contains(object) => {
             Rc::make_mut(state).remove(object);
         }
         Event::Enqueue { work, .. } if work.captures.iter().any(|object| !state.contains(object)) => {
@@ -152,7 +153,7 @@ fn touches(
         object: access.object,
         writes: access.kind == AccessKind::Write,
         range: access.range.clone(),
-        whole: access.must && covers(access.object, &access.range),
+        whole: (access.must || off(Mutant::WholeMust)) && covers(access.object, &access.range),
         actor,
     };
     let anything = |object: &ObjectId, actor| {
@@ -163,7 +164,7 @@ fn touches(
         Event::Enqueue { stream, work } => {
             let actor = Actor::Gpu(Some(*stream));
             let mut all: Vec<Touch> = work.accesses.iter().map(|access| touch(access, actor)).collect();
-            if work.touches_captured {
+            if work.touches_captured && !off(Mutant::CapturedByLaunch) {
                 all.extend(captured.iter().flat_map(|object| anything(object, actor)));
             }
             all
@@ -183,7 +184,7 @@ fn touches(
         Event::Alloc(object) if program.object(*object).origin == Allocator::Calloc => {
             vec![Touch { object: *object, writes: true, range: Range::Whole, whole: true, actor: Actor::Host }]
         }
-        Event::Opaque { launches: true, .. } => {
+        Event::Opaque { launches: true, .. } if !off(Mutant::CapturedByUnknown) => {
             captured.iter().flat_map(|object| anything(object, Actor::Gpu(None))).collect()
         }
         _ => Vec::new(),
@@ -204,7 +205,7 @@ fn covers(
         Range::Unknown => false,
         Range::Part { start, len } => {
             start.as_constant() == Some(0)
-                && program.object(object).size.as_ref() == Some(len)
+                && (program.object(object).size.as_ref() == Some(len) || off(Mutant::WholeLength))
                 && allocations.iter().all(|alloc| same_value(program, cfg, len, *alloc, node))
         }
     }
@@ -215,6 +216,7 @@ pub(super) fn same_value(program: &Program, cfg: &Cfg<'_>, sum: &Sym, earlier: N
     sum.atoms().all(|atom| match program.atoms.get(atom.0 as usize) {
         None => false,
         Some(None) => true,
+        _ if off(Mutant::SameValue) => true,
         // A definition stands just before or just behind its node, so arriving at it counts as well. One that stands at `earlier`
         // stands before it, or `earlier` could not use it.
         Some(&Some(definition)) => {
@@ -231,7 +233,7 @@ pub(super) fn link(program: &Program, host: ObjectId, device: ObjectId, node: No
     let Event::Copy(copy) = &program.node(node).event else { return None };
     let (Some(dst), Some(src)) = (copy.dst.object, copy.src.object) else { return None };
     let between = (dst, src) == (host, device) || (dst, src) == (device, host);
-    (between && start(&copy.dst.range)? == start(&copy.src.range)?).then_some(copy)
+    (between && (start(&copy.dst.range)? == start(&copy.src.range)? || off(Mutant::EqualOffsets))).then_some(copy)
 }
 
 fn start(range: &Range) -> Option<Sym> {
@@ -256,6 +258,6 @@ pub(super) fn disjoint(left: &Range, right: &Range) -> bool {
         (Some((left_start, left_end)), Some((right_start, right_end))) => {
             left_end <= right_start || right_end <= left_start
         }
-        _ => false,
+        _ => off(Mutant::S2UnknownRanges),
     }
 }

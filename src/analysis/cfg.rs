@@ -1,7 +1,7 @@
 //! The control-flow side of an event program: order, dominance, loops, and "can control get from here to there without …".
 //!
 //! Nodes that cannot be reached from the entry do not exist for the analysis. An exit that does not return ends the process, so a path
-//! that ends there owes nothing to the code behind it; dominance and reachability already say that, [`Cfg::equivalent`] relies on it.
+//! that ends there owes nothing to the code behind it.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -12,7 +12,7 @@ use petgraph::graph::DiGraph;
 use petgraph::visit::DfsPostOrder;
 
 use super::dominance::Dominance;
-use super::program::{Event, NodeId, Program};
+use super::program::{NodeId, Program};
 
 /// See the module.
 pub(super) struct Cfg<'a> {
@@ -209,21 +209,6 @@ impl<'a> Cfg<'a> {
     pub(super) fn reaches(&self, from: NodeId, to: NodeId, around: NodeId) -> bool {
         self.path_before(self.rank(to), from, |node| node == to, |node| node == around).is_some()
     }
-
-    /// Each visit of `first` is followed by exactly one visit of `second` before the next visit of `first`, unless the process ends or
-    /// never gets there; and `second` is not visited otherwise.
-    pub(super) fn equivalent(&self, first: NodeId, second: NodeId) -> bool {
-        let returns = |node: NodeId| matches!(self.program.node(node).event, Event::Exit { returns: true });
-        let falls_off = |node: NodeId| {
-            self.successors(node).next().is_none() && !matches!(self.program.node(node).event, Event::Exit { .. })
-        };
-        first != second
-            && self.dominates(first, second)
-            && self
-                .path(first, |node| node == first || returns(node) || falls_off(node), |node| node == second)
-                .is_none()
-            && !self.reaches(second, second, first)
-    }
 }
 
 /// Loops are the strongly connected components; inside one, those that remain without its first node in reverse post-order.
@@ -291,45 +276,5 @@ mod tests {
         let program = build.done();
         let cfg = Cfg::new(&program);
         assert_eq!([split, left, right].map(|node| cfg.depth(node)), [0, 1, 1]);
-    }
-
-    #[test]
-    fn equivalence_ignores_exits_that_do_not_return() {
-        for (returns, expected) in [(false, true), (true, false)] {
-            let mut build = Build::main();
-            let first = build.skip();
-            let second = build.skip();
-            build.exit();
-            build.branch_to_exit(first, returns);
-            let program = build.done();
-            assert_eq!(Cfg::new(&program).equivalent(first, second), expected);
-        }
-    }
-
-    #[test]
-    fn equivalence_wants_one_loop_for_both() {
-        let mut build = Build::main();
-        let first = build.skip();
-        let second = build.skip();
-        build.edge(second, second);
-        build.exit();
-        let program = build.done();
-        assert!(!Cfg::new(&program).equivalent(first, second), "second runs many times");
-
-        let mut build = Build::main();
-        let first = build.skip();
-        let second = build.skip();
-        build.edge(first, first);
-        build.exit();
-        let program = build.done();
-        assert!(!Cfg::new(&program).equivalent(first, second), "first runs many times");
-
-        let mut build = Build::main();
-        let first = build.skip();
-        let second = build.skip();
-        build.edge(second, first);
-        build.exit();
-        let program = build.done();
-        assert!(Cfg::new(&program).equivalent(first, second), "both once a round");
     }
 }

@@ -166,7 +166,8 @@ pub enum Decline {
     },
     /// S4: neither allocation is always before the other.
     AllocationsUnordered,
-    /// S4: one allocation can happen without the other, or more often.
+    /// S4: the buffer that is allocated second can be allocated when the other is freed already, or perhaps never, where p cannot stand
+    /// in for the first one alone.
     AllocationsNotPaired,
     /// S4: an access or free that can be reached without the allocation.
     NotDominated {
@@ -176,11 +177,6 @@ pub enum Decline {
     /// S4: allocated again before it was freed.
     AllocatedAgain {
         /// Which buffer.
-        buffer: String,
-    },
-    /// S4: whether the other buffer is freed by then depends on the path.
-    FreeOrderUnknown {
-        /// Which buffer is freed there.
         buffer: String,
     },
     /// S4: freed in stream order (cudaFreeAsync).
@@ -194,6 +190,15 @@ pub enum Decline {
     MayBeReset {
         /// The call.
         callee: String,
+    },
+    /// S4: no function has both the buffer and the one that it is copied from or to in sight.
+    DifferentFunctions {
+        /// The device buffer.
+        buffer: String,
+        /// Its function.
+        function: String,
+        /// Why that function was not joined with others.
+        why: String,
     },
     /// S5: the host touches p while unrelated GPU work may be running.
     HostAccessInFlight {
@@ -327,19 +332,19 @@ rows! {
     Decline::AllocationsUnordered => "ESR251", "S4-allocations-unordered",
         "allocate both buffers next to each other";
     Decline::AllocationsNotPaired => "ESR252", "S4-allocations-not-paired",
-        "allocate both buffers under the same conditions and in the same loop";
+        "allocate both buffers under the same conditions, and free neither before the other is allocated";
     Decline::NotDominated { .. } => "ESR253", "S4-used-without-allocation",
         "allocate the buffer on every path that uses it";
     Decline::AllocatedAgain { .. } => "ESR254", "S4-allocated-again",
         "free the buffer in each round of the loop, or allocate it once before";
-    Decline::FreeOrderUnknown { .. } => "ESR255", "S4-free-order-unknown",
-        "free both buffers next to each other";
     Decline::StreamOrderedFree => "ESR256", "S4-stream-ordered-free",
         "use cudaMalloc and cudaFree for this buffer";
     Decline::UsedAfterReset { .. } => "ESR257", "S4-used-after-reset",
         "reset the device after the last use of the buffer";
     Decline::MayBeReset { .. } => "ESR258", "S4-may-be-reset",
         "make the callee visible (same file, static, LTO) or give it a model";
+    Decline::DifferentFunctions { .. } => "ESR259", "S4-different-functions",
+        "define the functions that allocate, use and free the two buffers in one file, or link with LTO (-flto)";
     Decline::HostAccessInFlight { .. } => "ESR260", "S5-host-access-in-flight",
         "wait for the device before the host touches the buffer; or set access=concurrent for devices with concurrentManagedAccess";
     Decline::AllocatedInFlight { .. } => "ESR261", "S5-allocated-in-flight",
@@ -430,16 +435,16 @@ impl fmt::Display for Decline {
                 write!(f, "`{buffer}` is allocated at {count} places of the function")
             }
             Self::AllocationsUnordered => write!(f, "neither allocation always comes before the other"),
-            Self::AllocationsNotPaired => write!(f, "one buffer can be allocated without the other"),
+            Self::AllocationsNotPaired => write!(f, "one buffer can be allocated where the other is not"),
             Self::NotDominated { buffer } => write!(f, "`{buffer}` can be used here without having been allocated"),
             Self::AllocatedAgain { buffer } => write!(f, "`{buffer}` can be allocated again before it is freed"),
-            Self::FreeOrderUnknown { buffer } => {
-                write!(f, "whether this free of `{buffer}` is the pair's last depends on the path")
-            }
             Self::StreamOrderedFree => write!(f, "the device buffer is freed in stream order"),
             Self::UsedAfterReset { buffer } => write!(f, "`{buffer}` is used after the device was reset"),
             Self::MayBeReset { callee } => {
                 write!(f, "`{callee}` is not known and may reset the device; the host buffer is used afterwards")
+            }
+            Self::DifferentFunctions { buffer, function, why } => {
+                write!(f, "`{buffer}` and what it is copied from or to are not both allocated in `{function}`: {why}")
             }
             Self::HostAccessInFlight { work } => {
                 write!(f, "the host touches the buffer here while {work} may be running")

@@ -7,6 +7,7 @@ use super::access::link;
 use super::dataflow::forward;
 use super::pair::Pair;
 use super::program::{Event, NodeId};
+use crate::mutants::{Mutant, off};
 
 /// Whether each buffer may hold a written byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,6 +27,9 @@ pub(super) fn written(pair: &Pair<'_>) -> Vec<Option<Written>> {
     };
     let transfer = |node: NodeId, state: &mut Written| {
         if let Some(copy) = link(program, host, device, node) {
+            if off(Mutant::S1LinkWrites) {
+                return;
+            }
             if copy.src.object == Some(host) {
                 state.device |= state.host;
             } else {
@@ -34,11 +38,12 @@ pub(super) fn written(pair: &Pair<'_>) -> Vec<Option<Written>> {
             return;
         }
         match program.node(node).event {
+            _ if off(Mutant::S1AllocationIsNew) => {}
             Event::Alloc(object) if object == host => state.host = false,
             Event::Alloc(object) if object == device => state.device = false,
             _ => {}
         }
-        for touch in accesses.at(node).iter().filter(|touch| touch.writes) {
+        for touch in accesses.at(node).iter().filter(|touch| touch.writes && !off(Mutant::S1WritesCount)) {
             state.host |= touch.object == host;
             state.device |= touch.object == device;
         }

@@ -11,10 +11,11 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use super::access::{Accesses, link};
+use super::access::{Accesses, Touch, link};
 use super::cfg::Cfg;
 use super::pair::Pair;
 use super::program::{Event, NodeId, ObjectId, Program};
+use crate::mutants::{Mutant, off};
 
 /// One pair's values.
 pub(super) struct Liveness<'a> {
@@ -72,6 +73,7 @@ impl<'a> Liveness<'a> {
             }
             if let Some(copy) = link(self.program, self.host, self.device, node)
                 && copy.src.object == Some(held)
+                && !off(Mutant::S1LinkPassesOn)
             {
                 holders.push(self.partner(held));
             }
@@ -91,15 +93,21 @@ impl<'a> Liveness<'a> {
     fn reads(&self, node: NodeId, object: ObjectId) -> bool {
         // Work of others that kept the pointer may run after the function has returned.
         if matches!(self.program.node(node).event, Event::Exit { .. }) && self.accesses.is_captured(object, node) {
-            return true;
+            return !off(Mutant::S1KeptAtExit);
         }
-        link(self.program, self.host, self.device, node).is_none()
+        (link(self.program, self.host, self.device, node).is_none() || off(Mutant::S1LinkIsNoRead))
             && self.accesses.at(node).iter().any(|touch| touch.object == object && !touch.writes)
     }
 
     /// No byte of the object keeps its value over the node.
     fn ends(&self, node: NodeId, object: ObjectId) -> bool {
-        matches!(self.program.node(node).event, Event::Alloc(new) if new == object)
-            || self.accesses.at(node).iter().any(|touch| touch.object == object && touch.writes && touch.whole)
+        let ends = |touch: &Touch| {
+            touch.object == object
+                && touch.writes
+                && (touch.whole || off(Mutant::S1PartEnds))
+                && !off(Mutant::S1WholeEnds)
+        };
+        matches!(self.program.node(node).event, Event::Alloc(new) if new == object && !off(Mutant::S1AllocationEnds))
+            || self.accesses.at(node).iter().any(ends)
     }
 }

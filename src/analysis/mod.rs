@@ -45,6 +45,7 @@ pub mod verdict;
 
 use std::collections::BTreeSet;
 
+use crate::mutants::{Mutant, off};
 use access::Accesses;
 use candidate::Candidate;
 use cfg::Cfg;
@@ -61,6 +62,9 @@ pub use decline::ALL as ALL_DECLINES;
 pub enum Target {
     /// cudaMallocManaged, the paper's choice.
     Managed,
+    /// What `echo-rt` chooses at run time, a buffer at a time: managed, mapped or system memory, or two buffers and their copies as P had
+    /// them. S5 then restricts the choice and declines nothing, and θ_min is compared with the size at run time too.
+    Adaptive,
 }
 
 /// Whether host and GPU may touch managed memory at the same time (concurrentManagedAccess).
@@ -147,6 +151,17 @@ impl<'a> Prover<'a> {
         }
     }
 
+    fn rewritten<'m>(&self, merges: &'m [Merge<'m>]) -> Rewritten<'m>
+    where
+        'a: 'm,
+    {
+        let rewritten = Rewritten::new(self.program, self.accesses, merges);
+        match self.options.target {
+            Target::Managed => rewritten,
+            Target::Adaptive => rewritten.decided_at_run_time(),
+        }
+    }
+
     /// Everything but order, which depends on what else is merged.
     fn judge_alone(&self, candidate: Candidate) -> Judged {
         let pair = self.pair(&candidate);
@@ -175,22 +190,26 @@ impl<'a> Prover<'a> {
         let mut chosen: Vec<usize> = candidate::matching(&edges).into_iter().map(|edge| eligible[edge]).collect();
         chosen.truncate(limit);
         let by_weight = |index: &usize| (judged[*index].weight, std::cmp::Reverse(*index));
-        let mut order = self.order(judged, &chosen, None);
+        let order_of = |chosen: &[usize], known: Option<&Order>| {
+            self.order(judged, if off(Mutant::JointOrder) { &[] } else { chosen }, known)
+        };
+        let mut order = order_of(&chosen, None);
         loop {
             let failing = chosen.iter().copied().filter(|index| self.fails(&judged[*index], &order));
             let Some(worst) = failing.min_by_key(by_weight) else { break };
             chosen.retain(|index| *index != worst);
-            order = self.order(judged, &chosen, Some(&order));
+            order = order_of(&chosen, Some(&order));
         }
         let mut others = eligible;
         others.sort_by_key(|index| std::cmp::Reverse(by_weight(index)));
         loop {
             let addable = others.iter().find_map(|index| {
-                if chosen.len() >= limit || chosen.contains(index) || rival(judged, &chosen, *index).is_some() {
+                let rival = rival(judged, &chosen, *index).filter(|_| !off(Mutant::OnePartner));
+                if chosen.len() >= limit || chosen.contains(index) || rival.is_some() {
                     return None;
                 }
                 let more = [chosen.as_slice(), &[*index]].concat();
-                let with = self.order(judged, &more, Some(&order));
+                let with = order_of(&more, Some(&order));
                 let all_pass = more.iter().rev().all(|index| !self.fails(&judged[*index], &with));
                 all_pass.then_some((more, with))
             });
@@ -206,21 +225,24 @@ impl<'a> Prover<'a> {
     /// The order when just these are merged; `known` is one of other merges.
     fn order(&self, judged: &[Judged], chosen: &[usize], known: Option<&Order>) -> Order {
         let merges = merges(judged, chosen);
-        let rewritten = Rewritten::new(self.program, self.accesses, &merges);
+        let rewritten = self.rewritten(&merges);
         match known {
             Some(known) => known.with(&rewritten, self.cfg, self.accesses),
             None => Order::new(&rewritten, self.cfg, self.accesses),
         }
     }
 
-    /// The pair breaks S2, or S5 where that counts, on this order.
+    /// The pair breaks S2, or S5 where that counts, on this order: [`Self::judge_order`] has a reason.
     fn fails(&self, judged: &Judged, order: &Order) -> bool {
         let pair = self.pair(&judged.candidate);
-        let exclusive = match (self.options.target, self.options.access) {
-            (Target::Managed, AccessMode::Exclusive) => true,
-            (Target::Managed, AccessMode::Concurrent) => false,
-        };
-        s2_order::fails(&pair, order) || exclusive && exclusive::fails(&pair, judged.lifetime.as_ref(), order)
+        s2_order::fails(&pair, order)
+            || self.exclusive_counts() && exclusive::fails(&pair, judged.lifetime.as_ref(), order)
+    }
+
+    /// Whether a pair that breaks S5 is declined.
+    fn exclusive_counts(&self) -> bool {
+        let options = self.options;
+        (options.target, options.access) == (Target::Managed, AccessMode::Exclusive) && !off(Mutant::S5Declines)
     }
 
     /// What is said against the pair on this order, and whether S5 holds.
@@ -231,16 +253,15 @@ impl<'a> Prover<'a> {
         let mut exclusive = Vec::new();
         exclusive::check(&pair, judged.lifetime.as_ref(), order, &mut exclusive);
         let exclusive_ok = exclusive.is_empty();
-        match (self.options.target, self.options.access) {
-            (Target::Managed, AccessMode::Exclusive) => reasons.extend(exclusive),
-            (Target::Managed, AccessMode::Concurrent) => {}
+        if self.exclusive_counts() {
+            reasons.extend(exclusive);
         }
         (reasons, exclusive_ok)
     }
 
     fn verdicts(&self, judged: &[Judged], accepted: &[usize]) -> Vec<Verdict> {
         let merges_of_all = merges(judged, accepted);
-        let rewritten = Rewritten::new(self.program, self.accesses, &merges_of_all);
+        let rewritten = self.rewritten(&merges_of_all);
         let order = Order::new(&rewritten, self.cfg, self.accesses);
         let verdict = |index: usize| {
             let Judged { candidate, lifetime, .. } = &judged[index];
@@ -253,15 +274,22 @@ impl<'a> Prover<'a> {
                 _ => (Decision::Decline(self.reasons(judged, accepted, &order, index)), Vec::new()),
             };
             let copies: Vec<Site> = candidate.links.iter().map(|node| self.program.node(*node).site.clone()).collect();
-            Verdict { host: candidate.host, device: candidate.device, copies, decision, notes }
+            let saved_per_iteration = candidate::saved_per_iteration(&self.pair(candidate), &candidate.links);
+            let (host, device) = (candidate.host, candidate.device);
+            Verdict { host, device, copies, saved_per_iteration, decision, notes }
         };
         (0..judged.len()).map(verdict).collect()
     }
 
     fn notes(&self, candidate: &Candidate, exclusive_ok: bool) -> Vec<Note> {
         let dynamic = candidate::is_dynamic(self.program.object(candidate.host));
-        let size = (dynamic && self.options.theta_min > 0).then_some(Note::SizeNotCompared);
-        let access = (!exclusive_ok).then_some(Note::NeedsConcurrentAccess);
+        let managed = self.options.target == Target::Managed;
+        let size = (managed && dynamic && self.options.theta_min > 0).then_some(Note::SizeNotCompared);
+        let access = (!exclusive_ok).then_some(if managed {
+            Note::NeedsConcurrentAccess
+        } else {
+            Note::ManagedNeedsConcurrentAccess
+        });
         size.into_iter().chain(access).collect()
     }
 

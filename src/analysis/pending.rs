@@ -9,15 +9,17 @@
 //! - an event covers what its stream covered at the last record, if only one event can be meant.
 //!
 //! The state at a join keeps every item of both sides and only the cover on which both agree. The analysis runs on the program *as
-//! rewritten* ([`super::rewritten::Rewritten`]): there linking copies are gone and copies of managed memory are not trusted to wait.
+//! rewritten* ([`super::rewritten::Rewritten`]): there linking copies are gone and copies of managed memory are not trusted to wait. Where
+//! a linking copy goes or stays at run time ([`super::Target::Adaptive`]), the state behind it is the join of both.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::cfg::{Cfg, Region};
 use super::dataflow::Forward;
-use super::program::{CudaEventId, Event, NodeId, Program, Stream, StreamId, WaitScope};
+use super::program::{Copy, CudaEventId, Event, NodeId, Program, Stream, StreamId, WaitScope};
 use super::rewritten::{Rewritten, Role};
+use crate::mutants::{Mutant, off};
 
 /// Something that a wait would wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,7 +54,16 @@ impl Pending {
 
     /// GPU work of any kind may be running (a stream's wait alone is none).
     pub(super) fn any_work(&self) -> Option<Item> {
-        self.items.keys().copied().find(|item| !matches!(item, Item::StreamWait(_)))
+        self.any_work_but(|_| false)
+    }
+
+    /// The same, work of the nodes that are `left_out` not counted.
+    pub(super) fn any_work_but(&self, left_out: impl Fn(NodeId) -> bool) -> Option<Item> {
+        self.items.keys().copied().find(|item| match item {
+            Item::Outside => true,
+            Item::Work(node) => !left_out(*node),
+            Item::StreamWait(_) => false,
+        })
     }
 
     /// Grows to cover both; tells whether it grew.
@@ -63,12 +74,16 @@ impl Pending {
         let mut grown = false;
         for (item, cover) in other.items.iter() {
             match self.items.get(item) {
+                None if off(Mutant::S2JoinKeepsBoth) => {}
                 None => {
                     self.change().insert(*item, *cover);
                     grown = true;
                 }
                 Some(mine) => {
-                    let both = Cover { streams: mine.streams & cover.streams, events: mine.events & cover.events };
+                    let mut both = Cover { streams: mine.streams & cover.streams, events: mine.events & cover.events };
+                    if off(Mutant::S2JoinAgrees) {
+                        both = Cover { streams: mine.streams | cover.streams, events: mine.events | cover.events };
+                    }
                     if both != *mine {
                         self.change().insert(*item, both);
                         grown = true;
@@ -96,7 +111,8 @@ impl Pending {
     fn add(&mut self, item: Item, bit: u64) {
         // An earlier visit's item of the same node may be pending too: both must be covered.
         let old = self.items.get(&item).copied();
-        let new = Cover { streams: old.map_or(bit, |old| old.streams & bit), events: 0 };
+        let events = old.filter(|_| off(Mutant::S2QueuedAgain)).map_or(0, |old| old.events);
+        let new = Cover { streams: old.map_or(bit, |old| old.streams & bit), events };
         if old != Some(new) {
             self.change().insert(item, new);
         }
@@ -104,14 +120,15 @@ impl Pending {
 
     fn wait(&mut self, streams: Streams<'_>, scope: WaitScope) {
         match scope {
+            WaitScope::Device if off(Mutant::S2DeviceWait) => {}
             WaitScope::Device => self.keep(|_| false),
             WaitScope::Stream(stream) => {
                 let bit = streams.bit(stream);
-                self.keep(|cover| cover.streams & bit == 0);
+                self.keep(|cover| cover.streams & bit == 0 && !off(Mutant::S2StreamWaitScope));
             }
             WaitScope::Event(event) => {
                 let bit = streams.event_bit(event);
-                self.keep(|cover| cover.events & bit == 0);
+                self.keep(|cover| cover.events & bit == 0 && !off(Mutant::S2EventWaitScope));
             }
         }
     }
@@ -122,12 +139,24 @@ impl Pending {
         }
     }
 
+    /// A copy as P has it.
+    fn copy(&mut self, streams: Streams<'_>, node: NodeId, copy: &Copy) {
+        if copy.waits_before {
+            self.wait(streams, WaitScope::Stream(copy.stream));
+        }
+        self.queue(streams, Item::Work(node), copy.stream);
+        if copy.waits_after {
+            self.wait(streams, WaitScope::Stream(copy.stream));
+            self.change().remove(&Item::Work(node));
+        }
+    }
+
     fn record(&mut self, streams: Streams<'_>, event: CudaEventId, stream: StreamId) {
         let (stream_bit, event_bit) = (streams.bit(stream), streams.event_bit(event));
         for cover in self.change().values_mut() {
             if cover.streams & stream_bit != 0 {
                 cover.events |= event_bit;
-            } else {
+            } else if !off(Mutant::S2RecordReplaces) {
                 cover.events &= !event_bit;
             }
         }
@@ -140,12 +169,8 @@ impl Pending {
                 cover.streams |= stream_bit;
             }
         }
-        self.add(Item::StreamWait(node), stream_bit);
-    }
-
-    fn finish(&mut self, item: Item) {
-        if self.items.contains_key(&item) {
-            self.change().remove(&item);
+        if !off(Mutant::S2StreamWaitPends) {
+            self.add(Item::StreamWait(node), stream_bit);
         }
     }
 }
@@ -166,12 +191,16 @@ impl<'a> Streams<'a> {
     }
 
     fn bit(self, stream: StreamId) -> u64 {
-        if self.kind(stream) == Stream::Unknown { 0 } else { 1_u64.checked_shl(stream.0).unwrap_or(0) }
+        if self.kind(stream) == Stream::Unknown && !off(Mutant::S2UnknownStream) {
+            0
+        } else {
+            1_u64.checked_shl(stream.0).unwrap_or(0)
+        }
     }
 
     fn event_bit(self, event: CudaEventId) -> u64 {
         let unique = self.program.cuda_events.get(event.0 as usize).is_some_and(|event| event.unique);
-        if unique { 1_u64.checked_shl(event.0).unwrap_or(0) } else { 0 }
+        if unique || off(Mutant::S2UniqueEvent) { 1_u64.checked_shl(event.0).unwrap_or(0) } else { 0 }
     }
 
     /// Work on the one holds back later work on the other because of their kinds.
@@ -189,7 +218,10 @@ impl<'a> Streams<'a> {
         let tracked = u32::try_from(self.program.streams.len()).unwrap_or(64).min(64);
         self.bit(stream) != 0
             && (0..tracked).map(StreamId).any(|covered| {
-                cover.streams & self.bit(covered) != 0 && (covered == stream || self.related(covered, stream))
+                cover.streams & self.bit(covered) != 0
+                    && (covered == stream
+                        || self.related(covered, stream) && !off(Mutant::S2Barrier)
+                        || off(Mutant::S2StreamsApart))
             })
     }
 }
@@ -208,7 +240,7 @@ pub(super) fn pending(
     let program = rewritten.program();
     let facts = program.module;
     let mut outside = Pending::default();
-    if !facts.entry_quiet || facts.starts_threads {
+    if !facts.entry_quiet && !off(Mutant::S2CallersWork) || facts.starts_threads {
         outside.add(Item::Outside, 0);
     }
     let transfer = |node, state: &mut Pending| {
@@ -236,35 +268,34 @@ fn transfer(rewritten: &Rewritten<'_>, waits: &[Option<WaitScope>], node: NodeId
     match &program.node(node).event {
         Event::Skip | Event::Alloc(_) | Event::Host(_) | Event::Exit { .. } | Event::Opaque { launches: false, .. } => {
         }
+        Event::Opaque { launches: true, .. } if off(Mutant::S2UnknownCallsPend) => {}
         Event::Opaque { launches: true, .. } => state.add(Item::Work(node), 0),
         Event::Enqueue { stream, .. } => state.queue(streams, Item::Work(node), *stream),
         Event::Wait(scope) => state.wait(streams, *scope),
         Event::Record { event, stream } => state.record(streams, *event, *stream),
         Event::StreamWait { stream, event } => state.stream_wait(streams, node, *stream, *event),
-        Event::Free { waits: own, .. } => match rewritten.role(node) {
-            Role::FreesMerged => kept(state),
-            _ => {
-                if let Some(scope) = own {
-                    state.wait(streams, *scope);
-                }
-            }
+        Event::Free { waits: own, may_be_null, .. } => match (rewritten.role(node), own) {
+            (Role::FreesMerged, _) => kept(state),
+            (_, Some(scope)) if !may_be_null => state.wait(streams, *scope),
+            _ => {}
         },
         Event::Copy(copy) => match rewritten.role(node) {
-            Role::Linking => kept(state),
-            Role::TouchesMerged => {
+            Role::Linking => {
+                let stays = rewritten.links_may_stay().then(|| {
+                    let mut stays = state.clone();
+                    stays.copy(streams, node, copy);
+                    stays
+                });
+                kept(state);
+                if let Some(stays) = stays {
+                    state.join(&stays);
+                }
+            }
+            Role::TouchesMerged if !off(Mutant::S2MergedCopyWaits) => {
                 state.queue(streams, Item::Work(node), copy.stream);
                 kept(state);
             }
-            _ => {
-                if copy.waits_before {
-                    state.wait(streams, WaitScope::Stream(copy.stream));
-                }
-                state.queue(streams, Item::Work(node), copy.stream);
-                if copy.waits_after {
-                    state.wait(streams, WaitScope::Stream(copy.stream));
-                    state.finish(Item::Work(node));
-                }
-            }
+            _ => state.copy(streams, node, copy),
         },
     }
 }

@@ -1,9 +1,11 @@
 //! The only maker of a [`MergePlan`]: it takes what the conditions proved and writes it down for the rewrite.
 
 use super::candidate::Candidate;
+use super::program::NodeId;
 use super::rewritten::{Order, Rewritten, Role};
 use super::s4_lifetime::Lifetime;
 use super::verdict::{FreeAction, MergePlan, SyncAction};
+use crate::mutants::{Mutant, off};
 
 /// The plan of one pair in the order of P'. The caller has checked every condition of the pair on just this order.
 pub(super) fn plan(
@@ -13,20 +15,24 @@ pub(super) fn plan(
     order: &Order,
     exclusive_ok: bool,
 ) -> MergePlan {
-    let copies = candidate
-        .links
-        .iter()
-        .map(|node| (*node, order.waits[node.index()].map_or(SyncAction::Nothing, SyncAction::Wait)));
+    let wait = |node: &NodeId| order.waits[node.index()];
+    let copies = candidate.links.iter().map(|node| {
+        let wait = wait(node).filter(|_| !off(Mutant::PlanCopyWaits));
+        (*node, wait.map_or(SyncAction::Nothing, SyncAction::Wait))
+    });
     let frees = lifetime.frees.iter().map(|node| {
-        let wait = order.waits[node.index()];
-        let action =
-            if lifetime.releases.contains(node) { FreeAction::Release { wait } } else { FreeAction::Drop { wait } };
+        let wait = wait(node).filter(|_| !off(Mutant::PlanFreeWaits));
+        let action = match lifetime.releases.contains(node) && !off(Mutant::PlanReleases) {
+            _ if lifetime.counted => FreeAction::Count { wait },
+            true => FreeAction::Release { wait },
+            false => FreeAction::Drop { wait },
+        };
         (*node, action)
     });
     let waits = candidate.nodes.iter().filter_map(|node| {
-        let stays = rewritten.role(*node) == Role::TouchesMerged;
+        let stays = rewritten.role(*node) == Role::TouchesMerged && !off(Mutant::PlanKeptWaits);
         let mine = stays && rewritten.owner(*node).is_some_and(|merge| merge.host == candidate.host);
-        mine.then_some((*node, order.waits[node.index()]?))
+        mine.then_some((*node, wait(node)?))
     });
     MergePlan {
         host: candidate.host,
@@ -36,6 +42,8 @@ pub(super) fn plan(
         copies: copies.collect(),
         frees: frees.collect(),
         waits: waits.collect(),
+        counted: lifetime.counted,
+        keeps_host: lifetime.keeps_host,
         exclusive_ok,
     }
 }

@@ -162,6 +162,9 @@ pub enum Event {
         waits: Option<WaitScope>,
         /// For cudaFreeAsync: the stream in whose order the object ends.
         stream: Option<StreamId>,
+        /// The pointer may be null instead, and then nothing happens; an allocation need not come before. If it is not null it is the
+        /// object's last allocation.
+        may_be_null: bool,
     },
     /// Host code.
     Host(Vec<Access>),

@@ -9,6 +9,11 @@
 //!   is assumed but stream order; where P's copy waited or had consumed another buffer at its return, a wait is put behind it.
 //! - cudaFree waited for its device; where it goes, a wait stays if work may be pending. The one release of p waits for work on p.
 //!
+//! Under [`super::Target::Adaptive`] the runtime decides a buffer at a time whether it is merged, so P' is a family of programs: each linking
+//! copy is there as P had it, or its stand-in is. The state behind it joins both ([`super::pending`]), so a wait is kept, and an order
+//! demanded, if some member of the family needs it; a wait that stands where it is not needed adds order only. Frees and copies that stay are
+//! read as in the program that merges all: a member that does not merge waits there for more, not for less.
+//!
 //! Why dropping a wait is sound for all merges together: on any path, the first node of P that covers some work still finds it pending in
 //! P', because nothing before it waited for that work in P and P' adds no trust in any wait. So that node keeps its wait.
 
@@ -18,13 +23,14 @@ use super::access::{Accesses, link};
 use super::cfg::Cfg;
 use super::pending::{Item, Pending, Streams, Waits, pending};
 use super::program::{Allocator, Copy, Event, NodeId, ObjectId, Program, Space, Stream, StreamId, WaitScope};
+use crate::mutants::{Mutant, off};
 
 /// A pair that P' merges.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Merge<'a> {
     pub(super) host: ObjectId,
     pub(super) device: ObjectId,
-    /// The frees at which p is released.
+    /// The frees at which p may be released.
     pub(super) releases: &'a BTreeSet<NodeId>,
 }
 
@@ -54,6 +60,7 @@ pub(super) struct Rewritten<'a> {
     /// By object, the merge that it is in.
     merged: Vec<Option<usize>>,
     roles: Vec<Role>,
+    links_may_stay: bool,
 }
 
 impl<'a> Rewritten<'a> {
@@ -82,7 +89,17 @@ impl<'a> Rewritten<'a> {
         };
         let mut roles = vec![Role::Kept; program.graph.node_count()];
         accesses.movers().iter().for_each(|node| roles[node.index()] = role(*node));
-        Self { program, merges, merged, roles }
+        Self { program, merges, merged, roles, links_may_stay: false }
+    }
+
+    /// Which of the merges are carried out is known only at run time, one buffer at a time: everything that is said of P' holds whichever
+    /// they are.
+    pub(super) fn decided_at_run_time(self) -> Self {
+        Self { links_may_stay: true, ..self }
+    }
+
+    pub(super) fn links_may_stay(&self) -> bool {
+        self.links_may_stay
     }
 
     pub(super) fn program(&self) -> &'a Program {
@@ -114,7 +131,7 @@ impl<'a> Rewritten<'a> {
         let source_merged_host =
             copy.src.object.is_some_and(|src| self.merge_of(src).is_some_and(|merge| merge.host == src));
         let other_source_consumed = copy.host_source_consumed && !source_merged_host;
-        (copy.waits_before || copy.waits_after || other_source_consumed)
+        (copy.waits_before || copy.waits_after || other_source_consumed && !off(Mutant::R3OtherSourceConsumed))
             .then(|| stream_or_device(Streams::new(self.program), copy.stream))
     }
 }
@@ -161,7 +178,7 @@ impl Order {
         let mut always: Waits = vec![None; program.graph.node_count()];
         for &node in movers {
             if let (Event::Copy(copy), Role::TouchesMerged) = (&program.node(node).event, rewritten.role(node)) {
-                always[node.index()] = rewritten.wait_behind(copy);
+                always[node.index()] = rewritten.wait_behind(copy).filter(|_| !off(Mutant::R3WaitBehindKept));
             }
         }
         // Scopes are chosen where nothing was waited for: that is a superset of what will be pending, so each is wide enough.
@@ -187,7 +204,7 @@ impl Order {
                 (None, None) => solve(&waits, Some((&all, full.as_slice())), true),
             };
             let count = dropped.len();
-            dropped.retain(|node| needed(*node, &states).is_none());
+            dropped.retain(|node| needed(*node, &states).is_none() || off(Mutant::R3DroppedWaits));
             if dropped.len() == count {
                 let roles = rewritten.roles.clone();
                 return Self { waits, pending: states, roles, always, bare, all, full };
@@ -203,13 +220,20 @@ impl Order {
 
     /// Pending work on another stream that only this linking copy ordered before later work or waits (the copy does not make the host
     /// wait, so nothing stands in for it).
-    pub(super) fn lost(&self, program: &Program, node: NodeId, copy: &Copy) -> Option<Item> {
+    pub(super) fn lost(
+        &self,
+        program: &Program,
+        node: NodeId,
+        copy: &Copy,
+        own: impl Fn(NodeId) -> bool,
+    ) -> Option<Item> {
         if self.waits[node.index()] == Some(WaitScope::Device) {
             return None;
         }
-        self.pending[node.index()].as_ref()?.any_work()?;
+        self.pending[node.index()].as_ref()?.any_work_but(&own)?;
         let streams = Streams::new(program);
-        self.at(node).map(|(item, _)| item).find(|item| {
+        let others = self.at(node).map(|(item, _)| item).filter(|item| !matches!(item, Item::Work(work) if own(*work)));
+        others.into_iter().find(|item| {
             let other = item_stream(program, *item);
             match (streams.kind(copy.stream), other) {
                 (Stream::NonBlocking, _) => false,
@@ -228,16 +252,27 @@ fn needed_wait(rewritten: &Rewritten<'_>, accesses: &Accesses, node: NodeId, sta
     let program = rewritten.program();
     match (&program.node(node).event, rewritten.role(node)) {
         (Event::Copy(copy), Role::Linking) if copy.waits_before || copy.waits_after || to_pageable(program, copy) => {
+            if off(Mutant::R3CopyWaits) {
+                return None;
+            }
             stand_in(program, WaitScope::Stream(copy.stream), state)
         }
         (Event::Free { waits, .. }, Role::FreesMerged) => {
             let in_use = rewritten.released_at(node).is_some_and(|merge| {
                 state.items().any(|(item, _)| match item {
-                    Item::Work(work) => accesses.at(work).iter().any(|touch| merge.has(touch.object)),
+                    // A linking copy of the merge that may stay stays only if there is no p.
+                    Item::Work(work) => {
+                        link(program, merge.host, merge.device, work).is_none()
+                            && accesses.at(work).iter().any(|touch| merge.has(touch.object))
+                    }
                     _ => false,
                 })
             });
-            if in_use { Some(WaitScope::Device) } else { waits.and_then(|scope| stand_in(program, scope, state)) }
+            if in_use && !off(Mutant::R4ReleaseWaits) {
+                Some(WaitScope::Device)
+            } else {
+                waits.filter(|_| !off(Mutant::R4FreeWaits)).and_then(|scope| stand_in(program, scope, state))
+            }
         }
         _ => None,
     }
@@ -248,7 +283,7 @@ fn needed_wait(rewritten: &Rewritten<'_>, accesses: &Accesses, node: NodeId, sta
 fn to_pageable(program: &Program, copy: &Copy) -> bool {
     copy.dst.object.is_some_and(|dst| {
         let dst = program.object(dst);
-        dst.space == Space::Host && dst.origin != Allocator::PinnedHost
+        dst.space == Space::Host && dst.origin != Allocator::PinnedHost && !off(Mutant::R3PageableDownload)
     })
 }
 
@@ -266,6 +301,7 @@ fn stand_in(program: &Program, scope: WaitScope, state: &Pending) -> Option<Wait
             };
             state.items().any(|(item, _)| concerned(item)).then_some(scope)
         }
+        Stream::Unknown if off(Mutant::R3UnknownStreamWait) => Some(scope),
         Stream::Unknown => Some(WaitScope::Device),
         Stream::LegacyDefault | Stream::Blocking | Stream::PerThreadDefault => {
             let mut own = false;
@@ -274,6 +310,7 @@ fn stand_in(program: &Program, scope: WaitScope, state: &Pending) -> Option<Wait
                     Some(other) if other == stream => own = true,
                     Some(other) if streams.kind(other) != Stream::Unknown && !streams.related(other, stream) => {}
                     // The copy was held back by this work; a wait for the stream without the copy would not be.
+                    _ if off(Mutant::R3HeldBackWait) => own = true,
                     _ => return Some(WaitScope::Device),
                 }
             }

@@ -12,21 +12,12 @@ use super::pending::{Cover, Item, Streams};
 use super::program::{Event, NodeId};
 use super::rewritten::Order;
 use super::verdict::Reason;
+use crate::mutants::{Mutant, off};
 
 pub(super) fn check(pair: &Pair<'_>, order: &Order, reasons: &mut Vec<Reason>) {
-    for Broken { node, item, by } in broken(pair, order) {
-        let decline = match by {
-            None => Decline::StreamOrderLost { work: describe_item(pair.program, item) },
-            Some((actor, work)) => match (actor, &pair.program.node(work).event) {
-                (Actor::Host, Event::Copy(_)) => Decline::CopyPending,
-                (Actor::Host, _) => Decline::KernelPending { work: describe(pair.program, work) },
-                (Actor::Gpu(_), _) => Decline::UnorderedStreams {
-                    first: describe(pair.program, work),
-                    second: describe(pair.program, node),
-                },
-            },
-        };
-        reasons.push(pair.reason_on(decline, node, &path(pair, item, node)));
+    for broken in broken(pair, order) {
+        let path = path(pair, broken.item, broken.node);
+        reasons.push(pair.reason_on(broken.decline(pair), broken.node, &path));
     }
 }
 
@@ -44,14 +35,35 @@ struct Broken {
     by: Option<(Actor, NodeId)>,
 }
 
+impl Broken {
+    fn decline(&self, pair: &Pair<'_>) -> Decline {
+        let program = pair.program;
+        match self.by {
+            None => Decline::StreamOrderLost { work: describe_item(program, self.item) },
+            Some((actor, work)) => match (actor, &program.node(work).event) {
+                (Actor::Host, Event::Copy(_)) => Decline::CopyPending,
+                (Actor::Host, _) => Decline::KernelPending { work: describe(program, work) },
+                (Actor::Gpu(_), _) => {
+                    Decline::UnorderedStreams { first: describe(program, work), second: describe(program, self.node) }
+                }
+            },
+        }
+    }
+}
+
 fn broken<'a>(pair: &'a Pair<'_>, order: &'a Order) -> impl Iterator<Item = Broken> + 'a {
-    pair.nodes.iter().flat_map(move |&node| {
+    let own = |work| link(pair.program, pair.host, pair.device, work).is_some();
+    let all = pair.nodes.iter().flat_map(move |&node| {
         let link = link(pair.program, pair.host, pair.device, node);
-        let lost = link.and_then(|copy| order.lost(pair.program, node, copy));
-        let beside = if link.is_none() { Some(order.at(node)) } else { None };
-        lost.map(|item| Broken { node, item, by: None })
-            .into_iter()
-            .chain(beside.into_iter().flatten().filter_map(move |(item, cover)| unordered(pair, node, item, cover)))
+        let lost = link.and_then(|copy| order.lost(pair.program, node, copy, own));
+        let beside = link.is_none().then(|| order.at(node)).into_iter().flatten();
+        let lost = lost.map(|item| Broken { node, item, by: None });
+        lost.into_iter().chain(beside.filter_map(move |(item, cover)| unordered(pair, node, item, cover)))
+    });
+    all.filter(|broken| match broken.by {
+        None => !off(Mutant::S2StreamOrderLost),
+        // The words are made for a mutant alone.
+        Some(_) => !cfg!(feature = "mutants") || !off(Mutant::s2_order(&broken.decline(pair))),
     })
 }
 
@@ -69,8 +81,9 @@ fn unordered(pair: &Pair<'_>, node: NodeId, item: Item, cover: Cover) -> Option<
         };
         !ordered
             && pair.touches(work).any(|earlier| {
+                let exempt = later.object == pair.device || off(Mutant::S2HostNotExempt);
                 (earlier.writes || later.writes)
-                    && !(earlier.object == pair.device && later.object == pair.device)
+                    && !(exempt && earlier.object == later.object)
                     && !disjoint(&earlier.range, &later.range)
             })
     })?;

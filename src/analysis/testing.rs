@@ -114,10 +114,12 @@ impl Build {
         self.program.graph.add_edge(from, to, ());
     }
 
-    pub(super) fn branch_to_exit(&mut self, from: NodeId, returns: bool) {
-        let cursor = std::mem::replace(&mut self.cursor, from);
+    /// `if (…) { body; return; }`
+    pub(super) fn perhaps_leave(&mut self, returns: bool, body: impl FnOnce(&mut Self)) {
+        let before = self.skip();
+        body(self);
         self.event(Event::Exit { returns });
-        self.cursor = cursor;
+        self.cursor = before;
     }
 
     /// `while (…) body`, entered at least once.
@@ -172,11 +174,21 @@ impl Build {
     }
 
     pub(super) fn free(&mut self, object: ObjectId) -> NodeId {
-        self.event(Event::Free { object, waits: None, stream: None })
+        self.event(Event::Free { object, waits: None, stream: None, may_be_null: false })
     }
 
     pub(super) fn cuda_free(&mut self, object: ObjectId) -> NodeId {
-        self.event(Event::Free { object, waits: Some(WaitScope::Device), stream: None })
+        self.event(Event::Free { object, waits: Some(WaitScope::Device), stream: None, may_be_null: false })
+    }
+
+    /// `free` of a pointer that may be null.
+    pub(super) fn free_unless_null(&mut self, object: ObjectId) -> NodeId {
+        self.event(Event::Free { object, waits: None, stream: None, may_be_null: true })
+    }
+
+    /// `cudaFree` of a pointer that may be null.
+    pub(super) fn cuda_free_unless_null(&mut self, object: ObjectId) -> NodeId {
+        self.event(Event::Free { object, waits: Some(WaitScope::Device), stream: None, may_be_null: true })
     }
 
     // Work.

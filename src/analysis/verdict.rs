@@ -12,6 +12,8 @@ pub struct Verdict {
     pub device: ObjectId,
     /// Where each linking copy stands.
     pub copies: Vec<Site>,
+    /// Bytes that those of them which stand in a loop move each time around it; `None` if none does, or one of unknown length.
+    pub saved_per_iteration: Option<u64>,
     /// The decision.
     pub decision: Decision,
     /// What a reader of an accepted verdict should know.
@@ -25,6 +27,8 @@ pub enum Note {
     SizeNotCompared,
     /// S5 does not hold: the merged buffer needs concurrentManagedAccess.
     NeedsConcurrentAccess,
+    /// S5 does not hold: the runtime takes managed memory only under concurrentManagedAccess, else another kind.
+    ManagedNeedsConcurrentAccess,
 }
 
 impl std::fmt::Display for Note {
@@ -32,6 +36,9 @@ impl std::fmt::Display for Note {
         f.write_str(match self {
             Self::SizeNotCompared => "the size is known only at run time and was not compared with the threshold",
             Self::NeedsConcurrentAccess => "right only on devices with concurrentManagedAccess",
+            Self::ManagedNeedsConcurrentAccess => {
+                "not made of managed memory on devices without concurrentManagedAccess"
+            }
         })
     }
 }
@@ -68,6 +75,8 @@ pub struct MergePlan {
     pub(super) copies: Vec<(NodeId, SyncAction)>,
     pub(super) frees: Vec<(NodeId, FreeAction)>,
     pub(super) waits: Vec<(NodeId, WaitScope)>,
+    pub(super) counted: bool,
+    pub(super) keeps_host: bool,
     pub(super) exclusive_ok: bool,
 }
 
@@ -91,6 +100,11 @@ pub enum FreeAction {
     /// p is released here.
     Release {
         /// What to wait for first, if work on p may be pending.
+        wait: Option<WaitScope>,
+    },
+    /// p has one name less; it is released here if none is left. A null pointer was no name. All frees of a plan that counts do this.
+    Count {
+        /// What to wait for first, whether p is released or not.
         wait: Option<WaitScope>,
     },
 }
@@ -131,6 +145,18 @@ impl MergePlan {
     #[must_use]
     pub fn waits(&self) -> &[(NodeId, WaitScope)] {
         &self.waits
+    }
+    /// Which free is p's last depends on the path, so p counts its names while the program runs: one more at each visit of
+    /// [`Self::creates`] and [`Self::yields`], one less at each free.
+    #[must_use]
+    pub fn counted(&self) -> bool {
+        self.counted
+    }
+    /// The program may come to use h and never to allocate d, perhaps because there is no device. Where p cannot be made h is what it was
+    /// in P, and [`Self::yields`] reports the failure.
+    #[must_use]
+    pub fn keeps_host(&self) -> bool {
+        self.keeps_host
     }
     /// S5 holds: p may be managed memory where access is exclusive (concurrentManagedAccess = 0).
     #[must_use]

@@ -1,5 +1,7 @@
 //! Control flow between the blocks that control can reach: order, dominance, cycles, and searches against the flow.
 
+use std::collections::HashSet;
+
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::DfsPostOrder;
@@ -10,12 +12,16 @@ use crate::calls::{Callee, classify};
 use crate::ir::{Block, Opcode, Value};
 
 /// Control flow of one function.
-pub(super) struct Flow<'m> {
+pub(crate) struct Flow<'m> {
     blocks: Vec<Block<'m>>,
     index: FxHashMap<Block<'m>, NodeIndex>,
     graph: DiGraph<Block<'m>, ()>,
-    dominance: Dominance,
+    /// Of all edges.
+    always: Dominance,
+    /// Without the edges that are ruled out.
+    taken: Dominance,
     cyclic: FxHashSet<Block<'m>>,
+    ruled_out: HashSet<(Block<'m>, Block<'m>)>,
     /// By node: the rank of its strongly connected component. Control never gets from a higher rank to a lower one.
     ranks: Vec<usize>,
 }
@@ -43,7 +49,7 @@ const FEW_BLOCKS: usize = 16;
 impl<'m> Flow<'m> {
     /// Of a function with a body; `None` for a declaration.
     #[must_use]
-    pub(super) fn of(function: Value<'m>) -> Option<Self> {
+    pub(crate) fn of(function: Value<'m>) -> Option<Self> {
         let entry = function.blocks().next()?;
         let mut graph = DiGraph::new();
         let mut index = FxHashMap::from_iter([(entry, graph.add_node(entry))]);
@@ -75,8 +81,30 @@ impl<'m> Flow<'m> {
             .flatten()
             .map(|node| graph[node])
             .collect();
-        let dominance = Dominance::new(&graph, index[&entry]);
-        Some(Self { blocks: order, index, graph, dominance, cyclic, ranks })
+        let entry = index[&entry];
+        let always = Dominance::new(&graph, entry);
+        let taken = always.clone();
+        Some(Self { blocks: order, index, graph, always, taken, cyclic, ruled_out: HashSet::new(), ranks })
+    }
+
+    /// Control never takes these edges.
+    pub(super) fn rule_out(&mut self, edges: HashSet<(Block<'m>, Block<'m>)>) {
+        self.ruled_out = edges;
+        let taken = self.graph.filter_map(
+            |_, block| Some(*block),
+            |edge, ()| {
+                let (from, to) = self.graph.edge_endpoints(edge)?;
+                self.takes(self.graph[from], self.graph[to]).then_some(())
+            },
+        );
+        // No node is left out, so that the indices stay the same; the first one is the entry.
+        self.taken = Dominance::new(&taken, NodeIndex::new(0));
+    }
+
+    /// Can control come from a block to its successor?
+    #[must_use]
+    pub(super) fn takes(&self, from: Block<'m>, to: Block<'m>) -> bool {
+        self.index.contains_key(&from) && !self.ruled_out.contains(&(from, to))
     }
 
     /// The blocks that control can reach, each before its successors where there is no cycle; the entry is the first.
@@ -96,12 +124,7 @@ impl<'m> Flow<'m> {
             .into_iter()
             .flat_map(|node| self.graph.neighbors_directed(*node, petgraph::Direction::Incoming))
             .map(|node| self.graph[node])
-    }
-
-    /// Can control reach the block?
-    #[must_use]
-    pub(super) fn contains(&self, block: Block<'m>) -> bool {
-        self.index.contains_key(&block)
+            .filter(move |predecessor| self.takes(*predecessor, block))
     }
 
     /// Can control reach the instruction?
@@ -112,19 +135,29 @@ impl<'m> Flow<'m> {
 
     /// Can the instruction run more than once in one call of the function?
     #[must_use]
-    pub(super) fn repeats(&self, instruction: Value<'m>) -> bool {
+    pub(crate) fn repeats(&self, instruction: Value<'m>) -> bool {
         instruction.block().is_none_or(|block| self.cyclic.contains(&block))
     }
 
-    /// Does every way to `later` pass `earlier` first? True for one and the same instruction.
+    /// Does every way that control takes to `later` pass `earlier` first? True for one and the same instruction.
     #[must_use]
     pub(super) fn dominates(&self, earlier: Value<'m>, later: Value<'m>) -> bool {
+        self.dominates_in(&self.taken, earlier, later)
+    }
+
+    /// The same of all ways, those that are ruled out too: LLVM's notion, which is what values need.
+    #[must_use]
+    pub(super) fn dominates_always(&self, earlier: Value<'m>, later: Value<'m>) -> bool {
+        self.dominates_in(&self.always, earlier, later)
+    }
+
+    fn dominates_in(&self, dominance: &Dominance, earlier: Value<'m>, later: Value<'m>) -> bool {
         let (Some(first), Some(second)) = (earlier.block(), later.block()) else { return false };
         if first == second {
             return earlier == later || earlier.comes_before(later);
         }
         let (Some(first), Some(second)) = (self.index.get(&first), self.index.get(&second)) else { return false };
-        self.dominance.dominates(*first, *second)
+        dominance.dominates(*first, *second)
     }
 
     /// Walks from just before `at` against control flow. On each way, the first instruction for which `found` answers ends it; `entry` is
@@ -186,11 +219,12 @@ impl<'m> Flow<'m> {
         if marks.blocks.len() > FEW_BLOCKS {
             return None;
         }
-        let here = *self.index.get(&at)?;
+        // Where control only comes over edges that are ruled out, no way comes from anywhere.
+        let here = *self.index.get(&at).filter(|node| self.taken.dominates(**node, **node))?;
         let marked = || marks.blocks.iter().filter_map(|block| self.index.get(block)).copied();
-        let above = marked().filter(|node| *node != here && self.dominance.dominates(*node, here));
+        let above = marked().filter(|node| *node != here && self.taken.dominates(*node, here));
         // Dominators of one block dominate each other: the last is the one that all others dominate.
-        let last = above.reduce(|one, other| if self.dominance.dominates(one, other) { other } else { one });
+        let last = above.reduce(|one, other| if self.taken.dominates(one, other) { other } else { one });
         let from = last.map_or(0, |node| self.ranks[node.index()]);
         let between = |node: NodeIndex| {
             let rank = self.ranks[node.index()];

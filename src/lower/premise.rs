@@ -6,6 +6,9 @@
 //! would come back from there to the rest of the function, the graph ends it as an exit that does not return.
 //!
 //! `if (d) cudaFree(d)` is the same: d is not null. (Of zero bytes it may be in P, and is not in P'; then there is nothing to see in it.)
+//!
+//! With `goto cleanup` the pointer that is tested there is null only on ways that the premise rules out; so what it holds is asked again
+//! without them, until no more edges are found.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,6 +16,7 @@ use super::allocations::{Allocation, Delivery, POINTER_BYTES};
 use super::flow::Flow;
 use super::slots::{Definition, Slots};
 use crate::ir::{Block, IntPredicate, Module, Opcode, Value};
+use crate::mutants::{Mutant, off};
 
 /// Where control only comes if an allocation has failed.
 pub(super) struct Failures<'m> {
@@ -22,8 +26,26 @@ pub(super) struct Failures<'m> {
     pub(super) normal: HashSet<Block<'m>>,
 }
 
-/// What the premise rules out.
-pub(super) fn failures<'m>(
+/// Finds what the premise rules out, and tells `flow`.
+pub(super) fn rule_out_failures<'m>(
+    module: Module<'m>,
+    flow: &mut Flow<'m>,
+    slots: &Slots<'m>,
+    allocations: &[Allocation<'m>],
+) -> Failures<'m> {
+    let mut found = failures(module, flow, slots, allocations);
+    loop {
+        // An edge that was ruled out stays so: with fewer ways more pointers are known, never fewer.
+        flow.rule_out(found.cut.clone());
+        let more = failures(module, flow, slots, allocations);
+        if more.cut == found.cut {
+            return more;
+        }
+        found = more;
+    }
+}
+
+fn failures<'m>(
     module: Module<'m>,
     flow: &Flow<'m>,
     slots: &Slots<'m>,
@@ -37,15 +59,20 @@ pub(super) fn failures<'m>(
             .then(|| slots.cell(module, tested.operand(0)?))
             .flatten()
             .is_some_and(|cell| match slots.reaching(cell, POINTER_BYTES, tested, flow)[..] {
+                [.., Definition::Call(call)] | [Definition::Call(call), ..]
+                    if off(Mutant::LowerNullForAnotherReason) =>
+                {
+                    results.contains_key(&call)
+                }
                 [Definition::Call(call)] => results.contains_key(&call),
                 _ => false,
             })
     };
-    let failed_if_null = |tested: Value<'m>| match results.get(&tested) {
+    let failed_if_null = |tested: Value<'m>| match results.get(&only_input(flow, tested)) {
         Some(Delivery::Returned) => Some(true),
         // An error code.
         Some(Delivery::Slot(_) | Delivery::Memory) => Some(false),
-        None => holds_allocation(tested).then_some(true),
+        None => holds_allocation(only_input(flow, tested)).then_some(true),
     };
     let edges: HashMap<Block<'m>, Block<'m>> =
         flow.blocks().iter().filter_map(|block| Some((*block, failure_edge(*block, failed_if_null)?))).collect();
@@ -70,10 +97,19 @@ pub(super) fn failures<'m>(
     Failures { cut, normal }
 }
 
+/// What a phi is on the ways that are left, if that is one value.
+fn only_input<'m>(flow: &Flow<'m>, value: Value<'m>) -> Value<'m> {
+    let Some(block) = value.block() else { return value };
+    let mut inputs: Vec<_> =
+        value.incoming().into_iter().filter(|(_, from)| flow.takes(*from, block)).map(|(input, _)| input).collect();
+    inputs.dedup();
+    if let [input] = inputs[..] { input } else { value }
+}
+
 /// Where a block goes if the allocation whose result it tests has failed.
 fn failure_edge<'m>(block: Block<'m>, failed_if_null: impl Fn(Value<'m>) -> Option<bool>) -> Option<Block<'m>> {
     let branch = block.terminator()?;
-    let condition = branch.branch_condition()?;
+    let condition = branch.branch_condition().filter(|_| !off(Mutant::LowerPremise))?;
     let predicate = condition.integer_predicate()?;
     let tested = condition.operand(0).filter(|_| condition.operand(1).is_some_and(Value::is_null))?;
     let failed_if_null = failed_if_null(tested)?;

@@ -3,7 +3,8 @@
 use inkwell::context::Context as LlvmContext;
 use inkwell::values::AnyValue;
 
-use super::apply;
+use super::{Target, apply};
+use crate::analysis;
 use crate::analysis::verdict::{Decision, MergePlan};
 use crate::analysis::{AccessMode, Options, analyse};
 use crate::effects::{EffectTable, KernelEffects, ParamEffect};
@@ -14,6 +15,11 @@ use crate::lower::{Context, lower_function};
 /// Merges what the analysis accepts in `@main`; gives the function's text. Panics if nothing is accepted.
 #[track_caller]
 fn rewritten(ir: &str) -> String {
+    rewritten_for(Target::Managed, ir)
+}
+
+#[track_caller]
+fn rewritten_for(target: Target, ir: &str) -> String {
     let touches = ParamEffect { reads: true, writes: true, captures: false, writes_all: None };
     let kernel = KernelEffects { params: vec![Some(touches)], touches_other_memory: false };
     let effects = EffectTable { kernels: [("k".to_owned(), kernel)].into() };
@@ -24,7 +30,8 @@ fn rewritten(ir: &str) -> String {
     let context = Context::new(view, effects);
     let main = context.module.functions().find(|function| function.name() == "main").expect("main");
     let lowered = lower_function(&context, main).expect("a body");
-    let options = Options { theta_min: 0, access: AccessMode::Concurrent, ..Options::default() };
+    let for_analysis = if target == Target::Managed { analysis::Target::Managed } else { analysis::Target::Adaptive };
+    let options = Options { theta_min: 0, access: AccessMode::Concurrent, target: for_analysis, ..Options::default() };
     let verdicts = analyse(&lowered.program, &options);
     let plans: Vec<&MergePlan> = verdicts
         .iter()
@@ -34,7 +41,7 @@ fn rewritten(ir: &str) -> String {
         })
         .collect();
     assert!(!plans.is_empty(), "nothing accepted: {verdicts:#?}");
-    apply(context.module, lowered, &plans);
+    apply(context.module, lowered, &plans, target);
     module.verify().unwrap_or_else(|error| panic!("{}\n{}", error.to_string_lossy(), module.print_to_string()));
     module.get_function("main").expect("main").print_to_string().to_string()
 }
@@ -108,6 +115,7 @@ fn program(allocations: &str, uploads: &str, downloads: &str, releases: &str) ->
     )
 }
 
+const ADAPTIVE: Target = Target::Adaptive { threshold: 4096 };
 const MALLOC: &str =
     "%h = call ptr @malloc(i64 64)\n%e1 = call i32 @cudaMalloc(ptr %d.slot, i64 64)\n%d = load ptr, ptr %d.slot";
 const UP: &str = "%e2 = call i32 @cudaMemcpy(ptr %d, ptr %h, i64 64, i32 1)";
@@ -250,6 +258,16 @@ fn a_buffer_that_is_released_while_work_may_run_is_waited_for() {
 }
 
 #[test]
+fn a_copy_that_stays_is_followed_by_a_wait() {
+    let result = "%g = alloca [64 x i8]\n%e9 = call i32 @cudaMemcpy(ptr %g, ptr %d, i64 64, i32 2)";
+    let text = rewritten(&program(MALLOC, UP, &format!("{result}\n{DOWN}"), FREE));
+    in_order(
+        &text,
+        &["@cudaLaunchKernel", "@cudaMemcpy(ptr %g", "call i32 @cudaStreamSynchronize(ptr null)", "%x = load i32"],
+    );
+}
+
+#[test]
 fn two_pairs_are_merged_in_one_go() {
     let second = "%g = call ptr @malloc(i64 128)
         %f.slot = alloca ptr
@@ -279,4 +297,173 @@ fn calls_forget_that_a_restrict_pointer_was_apart_from_them() {
     lacks(call, &["noalias"]);
     let store = text.lines().find(|line| line.contains("store float")).expect("the store");
     assert!(store.contains("!alias.scope") && store.contains("!noalias"), "host code keeps what it knows: {store}");
+}
+
+#[test]
+fn the_runtime_decides_and_each_call_keeps_its_own_way() {
+    let text = rewritten_for(ADAPTIVE, &program(MALLOC, UP, DOWN, FREE));
+    in_order(
+        &text,
+        &[
+            "%echo.pair = alloca ptr",
+            "store ptr null, ptr %echo.pair",
+            "call ptr @echo_rt_create(i64 64, i64 4096, i32 1, ptr @echo.site)",
+            "echo.merged",
+            "@malloc(i64 64)",
+            "phi ptr",
+            "store ptr %echo.merged.pointer, ptr %d.slot",
+            "call i32 @cudaMalloc(ptr %d.slot, i64 64)",
+            "phi i32 [ %e1,",
+            "call i32 @cudaMemcpy(ptr %d, ptr %2, i64 64, i32 1)",
+            "phi i32 [ %e2, ",
+            "@cudaLaunchKernel",
+            "call i32 @cudaStreamSynchronize(ptr null)",
+            "call i32 @cudaMemcpy(ptr %2, ptr %d, i64 64, i32 2)",
+            "call void @free(",
+            "call i32 @echo_rt_release(ptr %d)",
+            "call i32 @cudaFree(ptr %d)",
+        ],
+    );
+    lacks(&text, &["cudaMallocManaged"]);
+}
+
+#[test]
+fn the_runtime_may_decide_at_an_invoke() {
+    let allocations = "%h = invoke ptr @_Znwm(i64 64) to label %made unwind label %pad
+       pad:
+         %caught = landingpad {ptr, i32} cleanup
+         resume {ptr, i32} %caught
+       made:
+         %e1 = invoke i32 @cudaMalloc(ptr %d.slot, i64 64) to label %both unwind label %pad2
+       pad2:
+         %caught2 = landingpad {ptr, i32} cleanup
+         call void @_ZdlPv(ptr %h)
+         resume {ptr, i32} %caught2
+       both:
+         %d = load ptr, ptr %d.slot";
+    let upload = "%e2 = invoke i32 @cudaMemcpy(ptr %d, ptr %h, i64 64, i32 1) to label %up unwind label %pad2\nup:";
+    let released = "call void @_ZdlPv(ptr %h)\n%e4 = call i32 @cudaFree(ptr %d)";
+    let text = rewritten_for(ADAPTIVE, &program(allocations, upload, DOWN, released));
+    in_order(
+        &text,
+        &["invoke ptr @_Znwm(i64 64)", "to label %echo.join", "invoke i32 @cudaMalloc", "invoke i32 @cudaMemcpy"],
+    );
+}
+
+#[test]
+fn calloc_clears_p_only_where_there_is_one() {
+    let calloc = MALLOC.replace("@malloc(i64 64)", "@calloc(i64 16, i64 4)");
+    let text = rewritten_for(ADAPTIVE, &program(&calloc, UP, DOWN, FREE));
+    in_order(&text, &["@echo_rt_create", "echo.merged", "@llvm.memset.p0.i64(ptr align 1", "@calloc(i64 16, i64 4)"]);
+}
+
+#[test]
+fn a_copy_to_a_third_buffer_goes_by_the_addresses() {
+    let other = "%f.slot = alloca ptr
+        %e11 = call i32 @cudaMalloc(ptr %f.slot, i64 64)
+        %f = load ptr, ptr %f.slot";
+    let down = format!("{DOWN}\n%e12 = call i32 @cudaMemcpy(ptr %f, ptr %d, i64 64, i32 3)");
+    let ir = program(&format!("{MALLOC}\n{other}"), UP, &down, FREE);
+    in_order(&rewritten_for(ADAPTIVE, &ir), &["@cudaMemcpy(ptr %f, ptr %d, i64 64, i32 4)"]);
+    in_order(&rewritten(&ir), &["@cudaMemcpy(ptr %f, ptr %d, i64 64, i32 3)"]);
+}
+
+/// Malloc, then what `makes` %d, work with both, and `frees`.
+fn on_some_paths(allocator: &str, makes: &str, work: &str, frees: &str) -> String {
+    format!(
+        "define void @k(ptr %0) {{
+           ret void
+         }}
+         define i32 @main(i64 %n, i1 %c) {{
+         entry:
+           %slot = alloca ptr
+           %args = alloca [1 x ptr]
+           %h = call {allocator}
+           store i32 7, ptr %h
+           {makes}
+           %e = call i32 @cudaMalloc(ptr %slot, i64 %n)
+           %bad = icmp ne i32 %e, 0
+           %d = load ptr, ptr %slot
+           %e2 = call i32 @cudaMemcpy(ptr %d, ptr %h, i64 %n, i32 1)
+           store ptr %slot, ptr %args
+           %l = call i32 @cudaLaunchKernel(ptr @k, i64 1, i32 1, i64 1, i32 1, ptr %args, i64 0, ptr null)
+           %e3 = call i32 @cudaMemcpy(ptr %h, ptr %d, i64 %n, i32 2)
+           {work}
+           {frees}
+           ret i32 0
+         }}
+         {}",
+        registration("k", "k")
+    )
+}
+
+#[test]
+fn p_counts_its_names_where_the_path_decides() {
+    let text = rewritten(&on_some_paths(
+        "ptr @malloc(i64 %n)",
+        "",
+        "br i1 %c, label %early, label %late\nearly:\n%f = call i32 @cudaFree(ptr %d)\nbr label %late\nlate:",
+        "call void @free(ptr %h)",
+    ));
+    in_order(
+        &text,
+        &[
+            "%echo.names = alloca i64",
+            "store i64 0, ptr %echo.names",
+            // One name at the malloc, one more at the cudaMalloc.
+            "store i64 1, ptr %echo.names",
+            "@cudaMallocManaged",
+            "load i64, ptr %echo.names",
+            "add i64 %",
+            "store i64 %",
+            "early:",
+            "load i64, ptr %echo.names",
+            "= add i64 %",
+            "store i64 %",
+            "= select i1 %",
+            "call i32 @cudaFree(ptr %",
+            "late:",
+            "load i64, ptr %echo.names",
+            "call i32 @cudaFree(ptr %",
+        ],
+    );
+    lacks(&text, &["@malloc(", "@free(", "%echo.host"]);
+}
+
+#[test]
+fn a_host_buffer_that_may_be_alone_keeps_its_own_allocation() {
+    let frees = "%f = call i32 @cudaFree(ptr %d)\nbr label %end\nend:";
+    let program = |allocator: &str, free: &str| {
+        on_some_paths(allocator, "br i1 %c, label %gpu, label %end\ngpu:", "", &format!("{frees}\n{free}"))
+    };
+    let text =
+        rewritten(&program("dereferenceable_or_null(64) ptr @malloc(i64 %n)", "call void @free(ptr nonnull %h)"));
+    in_order(
+        &text,
+        &[
+            "%2 = call i32 @cudaMallocManaged(ptr %echo.merged,",
+            "%3 = icmp eq i32 %2, 0",
+            // One byte where p was made; what was known of the size no longer holds.
+            "select i1 %3, i64 1, i64 %n",
+            "= call ptr @malloc(i64 %",
+            "store ptr %6, ptr %echo.host",
+            "%7 = select i1 %3, ptr %4, ptr %6",
+            "store i32 7, ptr %7",
+            // Where p was not made, the device's allocation fails.
+            "%bad = icmp ne i32 %2, 0",
+            "end:",
+            "%echo.host.pointer = load ptr, ptr %echo.host",
+            "icmp eq ptr %7, %echo.host.pointer",
+            "call void @free(ptr %",
+            "call i32 @cudaFree(ptr %",
+        ],
+    );
+    lacks(&text, &["dereferenceable", "nonnull"]);
+    assert_eq!(text.matches("@cudaFree(").count(), 1, "{text}");
+
+    let text = rewritten(&program("ptr @calloc(i64 %n, i64 1)", "call void @free(ptr %h)"));
+    in_order(&text, &["@cudaMallocManaged", "@llvm.memset.p0.i64(ptr", "select i1", "i64 1, i64 %n", "@calloc(i64 %"]);
+
+    let text = rewritten(&program("ptr @_Znwm(i64 %n)", "call void @_ZdlPvm(ptr %h, i64 %n)"));
+    in_order(&text, &["@_Znwm(i64 %", "select i1 %", "i64 %n, i64 1", "call void @_ZdlPvm(ptr %", "@cudaFree("]);
 }

@@ -1,10 +1,11 @@
-//! A wait of the event program as a call.
+//! Waits of the event program as calls, and where a copy call has its direction.
 
 use super::edit::Editor;
 use crate::analysis::program::WaitScope;
-use crate::calls::cuda::{Meaning, StreamArg};
+use crate::calls::cuda::{CopyKind, Meaning, StreamArg};
 use crate::calls::{Callee, classify};
 use crate::ir::Value;
+use crate::mutants::{Mutant, off};
 
 /// Inserts the wait that stands in for `call`, which is still there; gives its error code.
 ///
@@ -34,5 +35,16 @@ fn own_stream<'m>(editor: &Editor<'m>, call: Value<'m>) -> Option<(Value<'m>, bo
         StreamArg::Default => editor.null(),
         StreamArg::Arg(index) => call.argument(u32::from(index))?,
     };
-    Some((handle, per_thread))
+    Some((handle, per_thread && !off(Mutant::R3PerThreadWait)))
+}
+
+/// Which argument of a copy call gives its direction.
+pub(super) fn direction(call: Value<'_>) -> Option<u32> {
+    let Callee::Cuda { row, .. } = classify(&call.called_function()?.name()) else { return None };
+    match row.meaning {
+        Meaning::Copy { kind: CopyKind::Arg(argument), .. } => Some(u32::from(argument)),
+        // The last one; a stream comes behind it.
+        Meaning::SymbolCopy { asynchronous, .. } => call.argument_count().checked_sub(1 + u32::from(asynchronous)),
+        _ => None,
+    }
 }

@@ -302,7 +302,7 @@ fn lifetime_cases() -> Vec<Case> {
     let free_async = |stream| {
         figure_1(|b, at, _, d| {
             if at == At::Downloaded {
-                b.event(Event::Free { object: d, waits: None, stream: Some(stream) });
+                b.event(Event::Free { object: d, waits: None, stream: Some(stream), may_be_null: false });
             }
         })
         .codes()
@@ -336,13 +336,12 @@ fn lifetime_cases() -> Vec<Case> {
             b.upload(d, h);
             b.codes()
         }),
-        ("one in a loop", &["S4-allocations-not-paired"], {
+        ("aligned, and the other perhaps never", &["S4-allocations-not-paired"], {
             let mut b = Build::main();
             let h = b.malloc("h");
-            b.host(&[writes(h)]);
-            let d = b.buffer("d", Space::Device, Allocator::CudaMalloc, Some(SIZE.into()));
-            b.repeat(|b| {
-                b.alloc(d);
+            b.object(h).origin = Allocator::AlignedAlloc;
+            b.perhaps(|b| {
+                let d = b.cuda_malloc("d");
                 b.upload(d, h);
                 b.cuda_free(d);
             });
@@ -357,7 +356,7 @@ fn lifetime_cases() -> Vec<Case> {
             b.upload(d, h);
             b.codes()
         }),
-        ("used without allocation", &["S4-allocations-not-paired", "S4-used-without-allocation"], {
+        ("used without allocation", &["S4-used-without-allocation"], {
             let mut b = Build::main();
             let h = b.malloc("h");
             let d = b.buffer("d", Space::Device, Allocator::CudaMalloc, Some(SIZE.into()));
@@ -375,17 +374,6 @@ fn lifetime_cases() -> Vec<Case> {
                 b.upload(d, h);
                 b.cuda_free(d);
             });
-            b.codes()
-        }),
-        ("which free is last", &["S4-free-order-unknown"], {
-            let mut b = Build::main();
-            let h = b.malloc("h");
-            let d = b.cuda_malloc("d");
-            b.upload(d, h);
-            b.perhaps(|b| {
-                b.free(h);
-            });
-            b.cuda_free(d);
             b.codes()
         }),
         ("stream-ordered free", &["S4-stream-ordered-free"], free_async(LEGACY)),
@@ -472,15 +460,20 @@ fn the_unbroken_case_passes() {
 
 #[test]
 fn each_broken_thing_declines_for_just_its_reason() {
-    for (name, expected, found) in all_cases() {
-        assert_eq!(found, expected, "{name}");
-    }
+    let wrong: Vec<String> = all_cases()
+        .into_iter()
+        .filter(|(_, expected, found)| found != expected)
+        .map(|(name, expected, found)| format!("case {name}: expected {expected:?}, found {found:?}"))
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
 fn every_decline_has_a_case() {
     let covered: BTreeSet<&str> = all_cases().into_iter().flat_map(|(_, _, found)| found).collect();
-    for (number, code) in ALL_DECLINES {
+    // The pass says that of a device buffer without a partner; tests/splice.rs has its cases.
+    let elsewhere = ["S4-different-functions"];
+    for (number, code) in ALL_DECLINES.iter().filter(|(_, code)| !elsewhere.contains(code)) {
         assert!(covered.contains(code), "no case for {number} {code}");
     }
 }

@@ -2,4 +2,6 @@
 
 mod declines;
 mod examples;
+mod lifetimes;
+mod rules;
 mod traps;

@@ -1,7 +1,9 @@
 //! Tests of the lowering: IR text in, the event program as text out.
 
+mod callees;
 mod calls;
 mod kernels;
+mod libraries;
 mod pointers;
 pub(crate) mod shapes;
 
@@ -24,6 +26,7 @@ declare i32 @posix_memalign(ptr, i64, i64)
 declare ptr @aligned_alloc(i64, i64)
 declare ptr @_Znwm(i64)
 declare void @_ZdlPv(ptr)
+declare void @_ZdlPvm(ptr, i64)
 declare void @free(ptr)
 declare void @exit(i32) noreturn
 declare i32 @printf(ptr, ...)
@@ -166,9 +169,10 @@ fn event(program: &Program, event: &Event) -> String {
     match event {
         Event::Skip => "skip".to_owned(),
         Event::Alloc(object) => format!("alloc {}", object.0),
-        Event::Free { object, waits, stream: on } => {
+        Event::Free { object, waits, stream: on, may_be_null } => {
+            let unless = if *may_be_null { "?" } else { "" };
             let waits = waits.as_ref().map_or(String::new(), |scope| format!(" waits {}", wait(scope)));
-            format!("free {}{waits}{}", object.0, on.map_or(String::new(), |on| format!(" on {}", stream(on))))
+            format!("free{unless} {}{waits}{}", object.0, on.map_or(String::new(), |on| format!(" on {}", stream(on))))
         }
         Event::Host(accesses) => format!("host{}", access_text(accesses)),
         Event::Enqueue { stream: on, work } => format!("enqueue {} {}", stream(*on), work_text(work)),

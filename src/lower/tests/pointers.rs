@@ -218,7 +218,9 @@ fn a_free_of_a_pointer_that_may_be_null_is_recorded() {
          %e2 = call i32 @cudaFree(ptr %q)
          ret i32 0",
     );
-    has(&text, "AmbiguousSlot [1]");
+    has(&text, "free 1 waits device");
+    has(&text, "free? 1 waits device");
+    is_clean(&text);
 }
 
 #[test]
