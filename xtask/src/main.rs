@@ -183,7 +183,7 @@ fn run(command: &Action, context: &Context) -> Result<(), Failure> {
         }
         Action::GpuBundle { arch, out } => {
             setup::complete(context, None)?;
-            products::plugin(context, setup::LLVM_PREFERRED)?;
+            products::build(context)?;
             gpu::bundle(context, arch, &out.clone().unwrap_or_else(|| context.target.join("gpu")))
         }
         Action::Oracle { arguments } => oracle::run(context, arguments),
