@@ -243,7 +243,9 @@ impl<'a> Prover<'a> {
                 _ => (Decision::Decline(self.reasons(judged, accepted, index)), Vec::new()),
             };
             let copies: Vec<Site> = candidate.links.iter().map(|node| self.program.node(*node).site.clone()).collect();
-            Verdict { host: candidate.host, device: candidate.device, copies, decision, notes }
+            let saved_per_iteration = candidate::saved_per_iteration(&self.pair(candidate), &candidate.links);
+            let (host, device) = (candidate.host, candidate.device);
+            Verdict { host, device, copies, saved_per_iteration, decision, notes }
         };
         (0..judged.len()).map(verdict).collect()
     }

@@ -5,6 +5,7 @@ mod context;
 mod demo;
 mod failure;
 mod gpu;
+mod install;
 mod products;
 mod samples;
 mod setup;
@@ -44,6 +45,12 @@ enum Action {
         /// Build the plugin for this LLVM major only, and nothing else.
         #[arg(long, value_name = "MAJOR")]
         plugin: Option<Major>,
+    },
+    /// Build Echo and copy command, plugin, runtime and CMake package to `bin` and `lib` of a folder.
+    Install {
+        /// The folder, such as ~/.local or /usr/local.
+        #[arg(long, value_name = "FOLDER")]
+        prefix: PathBuf,
     },
     /// Compile the samples without and with the plugin, run both on the CPU device, and show what was merged and what it saves.
     Demo {
@@ -119,6 +126,11 @@ fn run(command: &Action, context: &Context) -> Result<(), Failure> {
                 Some(Major::Old) => products::plugin(context, setup::LLVM_OLD),
                 None => products::build(context),
             }
+        }
+        Action::Install { prefix } => {
+            setup::complete(context, None)?;
+            products::build(context)?;
+            install::install(context, prefix)
         }
         Action::Demo { samples, repeats, schedules, small, json } => {
             let options = demo::Options {
