@@ -26,7 +26,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{EffectTable, KernelEffects, ParamEffect, record};
-use crate::ir::{Linkage, Module, Opcode, TypeKind, Value, ValueKind};
+use crate::ir::{Linkage, Module, Opcode, TypeKind, Value, ValueKind, passes_pointer_on};
 use crate::mutants::{Mutant, off};
 
 /// LLVM's number of the calling convention `ptx_kernel`.
@@ -409,13 +409,6 @@ impl<'m> Walk<'m> {
 /// Name of the intrinsic that is called.
 fn intrinsic(call: Value<'_>) -> Option<String> {
     call.called_function().map(Value::name).filter(|name| name.starts_with("llvm."))
-}
-
-/// Intrinsics whose result is their first argument, as far as memory goes.
-fn passes_pointer_on(name: &str) -> bool {
-    const PREFIXES: [&str; 4] =
-        ["llvm.launder.invariant.group.", "llvm.strip.invariant.group.", "llvm.ptrmask.", "llvm.ptr.annotation."];
-    PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// Intrinsics that access no memory through a pointer and keep none, though LLVM's attributes do not say so: barriers and fences order

@@ -68,7 +68,7 @@ impl<'m> Lowering<'_, 'm> {
         }
     }
 
-    fn default_stream(&mut self, per_thread: bool) -> StreamId {
+    pub(super) fn default_stream(&mut self, per_thread: bool) -> StreamId {
         if per_thread {
             self.handles.stream(StreamHandle::PerThread, Stream::PerThreadDefault)
         } else {

@@ -12,6 +12,7 @@ use std::collections::HashMap;
 
 use super::allocations::{Allocation, Delivery, POINTER_BYTES};
 use super::flow::Flow;
+use super::intrinsics::{Intrinsic, intrinsic};
 use super::slots::{Definition, Slots};
 use super::symbolic::Atoms;
 use crate::analysis::program::ObjectId;
@@ -277,13 +278,10 @@ fn is_of_this_round<'m>(flow: &Flow<'m>, value: Value<'m>, input: &Input<'m>, of
 }
 
 /// The argument that a call's result is derived from, by its model.
-fn derived_from(call: Value<'_>) -> Option<Value<'_>> {
+pub(super) fn derived_from(call: Value<'_>) -> Option<Value<'_>> {
     let callee = call.called_function()?;
     let name = callee.name();
-    if ["llvm.launder.invariant.group", "llvm.strip.invariant.group", "llvm.ptrmask", "llvm.ssa.copy"]
-        .iter()
-        .any(|intrinsic| name.starts_with(intrinsic))
-    {
+    if matches!(intrinsic(&name), Intrinsic::PassesOn { .. }) {
         return call.argument(0);
     }
     match classify(&name) {
@@ -296,8 +294,7 @@ fn derived_from(call: Value<'_>) -> Option<Value<'_>> {
 fn keeps_address(call: Value<'_>) -> bool {
     call.called_function().is_some_and(|callee| {
         let name = callee.name();
-        ["llvm.launder.", "llvm.strip.", "llvm.ssa.copy", "memcpy", "memmove", "memset"]
-            .iter()
-            .any(|start| name.starts_with(start))
+        intrinsic(&name) == Intrinsic::PassesOn { same: true }
+            || ["memcpy", "memmove", "memset"].iter().any(|start| name.starts_with(start))
     })
 }

@@ -43,8 +43,8 @@ pub(super) fn direction(call: Value<'_>) -> Option<u32> {
     let Callee::Cuda { row, .. } = classify(&call.called_function()?.name()) else { return None };
     match row.meaning {
         Meaning::Copy { kind: CopyKind::Arg(argument), .. } => Some(u32::from(argument)),
-        // (symbol or pointer, pointer or symbol, count, offset, kind …)
-        Meaning::SymbolCopy { .. } => Some(4),
+        // The last one; a stream comes behind it.
+        Meaning::SymbolCopy { asynchronous, .. } => call.argument_count().checked_sub(1 + u32::from(asynchronous)),
         _ => None,
     }
 }
