@@ -110,9 +110,15 @@ pub enum Meaning {
         args: Arg,
         /// Stream; `None` where it stands in a structure.
         stream: Option<Arg>,
+        /// x and y of the grid in one number, then those of the block; `None` where they stand in a structure.
+        configured: Option<(Arg, Arg)>,
     },
     /// `<<<…>>>` before the call of the stub.
     PushConfiguration {
+        /// x and y of the grid in one number.
+        grid: Arg,
+        /// x and y of a block in one number.
+        block: Arg,
         /// Stream.
         stream: Arg,
     },
@@ -193,9 +199,9 @@ pub static ROWS: &[Row] = &[
     // nvcc's stubs ask for the kernel's handle, once.
     row("__cudaGetKernel", M::Harmless),
     row("__cudaInitModule", M::Harmless),
-    row("__cudaLaunchKernel", M::Launch { function: 0, args: 5, stream: Some(7) }),
+    row("__cudaLaunchKernel", M::Launch { function: 0, args: 5, stream: Some(7), configured: Some((1, 3)) }),
     row("__cudaPopCallConfiguration", M::PopConfiguration { stream: 3 }),
-    row("__cudaPushCallConfiguration", M::PushConfiguration { stream: 5 }),
+    row("__cudaPushCallConfiguration", M::PushConfiguration { grid: 0, block: 2, stream: 5 }),
     row("__cudaRegisterFatBinary", M::Harmless),
     row("__cudaRegisterFatBinaryEnd", M::Harmless),
     row("__cudaRegisterFunction", M::Harmless),
@@ -249,8 +255,8 @@ pub static ROWS: &[Row] = &[
     row("cudaHostUnregister", M::Dangerous { everywhere: false }),
     // A callback on a stream is host code that runs while the host goes on.
     row("cudaLaunchHostFunc", M::Dangerous { everywhere: true }),
-    row("cudaLaunchKernel", M::Launch { function: 0, args: 5, stream: Some(7) }),
-    row("cudaLaunchKernelExC", M::Launch { function: 1, args: 2, stream: None }),
+    row("cudaLaunchKernel", M::Launch { function: 0, args: 5, stream: Some(7), configured: Some((1, 3)) }),
+    row("cudaLaunchKernelExC", M::Launch { function: 1, args: 2, stream: None, configured: None }),
     row("cudaMalloc", allocate(Allocator::CudaMalloc)),
     row("cudaMallocAsync", allocate(Allocator::CudaMallocAsync)),
     row("cudaMallocHost", allocate(Allocator::PinnedHost)),

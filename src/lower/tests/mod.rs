@@ -1,6 +1,7 @@
 //! Tests of the lowering: IR text in, the event program as text out.
 
 mod calls;
+mod grids;
 mod kernels;
 mod pointers;
 pub(crate) mod shapes;
