@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::access::{allocations, link, same_value};
 use super::decline::Decline;
 use super::pair::Pair;
-use super::program::{Allocator, Event, NodeId, Object, ObjectId, Place, Program, Range, Space};
+use super::program::{Allocator, Event, NodeId, Object, ObjectId, Program, Range, Space};
 use super::verdict::Reason;
 
 /// How often a loop is taken to run where nothing is known. Only ratios matter, and only between rivals for one buffer.
@@ -108,15 +108,26 @@ fn constant_size(object: &Object) -> Option<u128> {
     u128::try_from(object.size.as_ref()?.as_constant()?).ok()
 }
 
+/// Bytes that a linking copy moves, where that is a constant.
+fn copied_bytes(pair: &Pair<'_>, node: NodeId) -> Option<u128> {
+    let Event::Copy(copy) = &pair.program.node(node).event else { return None };
+    match &copy.dst.range {
+        Range::Part { len, .. } => len.as_constant().and_then(|len| u128::try_from(len).ok()),
+        Range::Whole | Range::Unknown => constant_size(pair.program.object(pair.host)),
+    }
+}
+
+/// See [`super::verdict::Verdict::saved_per_iteration`].
+pub(super) fn saved_per_iteration(pair: &Pair<'_>, links: &[NodeId]) -> Option<u64> {
+    let looped = || links.iter().filter(|node| pair.cfg.depth(**node) > 0);
+    let bytes = looped().map(|node| copied_bytes(pair, *node)).sum::<Option<u128>>()?;
+    (looped().count() > 0).then(|| u64::try_from(bytes).ok())?
+}
+
 /// What merging saves, in arbitrary units.
 pub(super) fn weight(pair: &Pair<'_>, links: &[NodeId]) -> u128 {
-    let bytes = |place: &Place, object: ObjectId| match &place.range {
-        Range::Part { len, .. } => len.as_constant().and_then(|len| u128::try_from(len).ok()),
-        Range::Whole | Range::Unknown => constant_size(pair.program.object(object)),
-    };
     let one = |node: &NodeId| {
-        let Event::Copy(copy) = &pair.program.node(*node).event else { return 0 };
-        let bytes = bytes(&copy.dst, pair.host).unwrap_or(UNKNOWN_BYTES).clamp(1, 1 << 64);
+        let bytes = copied_bytes(pair, *node).unwrap_or(UNKNOWN_BYTES).clamp(1, 1 << 64);
         bytes * LOOP_FACTOR.pow(pair.cfg.depth(*node).min(MAX_DEPTH))
     };
     links.iter().map(one).fold(0, u128::saturating_add)

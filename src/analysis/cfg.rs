@@ -6,11 +6,11 @@
 use std::collections::VecDeque;
 
 use petgraph::Direction;
-use petgraph::algo::dominators::{Dominators, simple_fast};
 use petgraph::algo::tarjan_scc;
 use petgraph::graph::DiGraph;
 use petgraph::visit::DfsPostOrder;
 
+use super::dominance::Dominance;
 use super::program::{NodeId, Program};
 
 /// See the module.
@@ -18,7 +18,7 @@ pub(super) struct Cfg<'a> {
     program: &'a Program,
     order: Vec<NodeId>,
     position: Vec<Option<usize>>,
-    dominators: Dominators<NodeId>,
+    dominance: Dominance,
     depth: Vec<u32>,
 }
 
@@ -36,7 +36,7 @@ impl<'a> Cfg<'a> {
             position[node.index()] = Some(index);
         }
         let depth = loop_depths(program, &order, &position);
-        Self { program, order, position, dominators: simple_fast(graph, program.entry), depth }
+        Self { program, order, position, dominance: Dominance::new(graph, program.entry), depth }
     }
 
     /// The nodes that control can reach, in reverse post-order.
@@ -60,7 +60,7 @@ impl<'a> Cfg<'a> {
 
     /// Every path from the entry to `below` passes `above` (or they are one node).
     pub(super) fn dominates(&self, above: NodeId, below: NodeId) -> bool {
-        self.dominators.dominators(below).is_some_and(|mut chain| chain.any(|node| node == above))
+        self.dominance.dominates(above, below)
     }
 
     /// A shortest path that leaves `from`, ends at the first node for which `goal` holds, and passes no node for which `barrier` holds

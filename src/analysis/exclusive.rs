@@ -6,7 +6,6 @@
 use super::access::{Actor, link};
 use super::decline::Decline;
 use super::pair::{Pair, describe_item};
-use super::pending::Pending;
 use super::program::Event;
 use super::rewritten::Order;
 use super::s2_order::path;
@@ -19,8 +18,13 @@ pub(super) fn check(pair: &Pair<'_>, lifetime: Option<&Lifetime>, order: &Order,
         reasons.push(pair.reason_at_site(Decline::Threads, site));
         return;
     }
+    // Where linking copies may stay, those of this pair stay only if it is not merged. (One of an earlier buffer of the same allocation site
+    // is done: S4 has a cudaFree between the two.)
+    let own = |work| link(pair.program, pair.host, pair.device, work).is_some();
     for &node in pair.cfg.order() {
-        let Some(item) = order.pending[node.index()].as_ref().and_then(Pending::any_work) else { continue };
+        let Some(item) = order.pending[node.index()].as_ref().and_then(|state| state.any_work_but(own)) else {
+            continue;
+        };
         if lifetime.is_some_and(|lifetime| lifetime.creates == node) {
             let work = describe_item(pair.program, item);
             reasons.push(pair.reason_on(Decline::AllocatedInFlight { work }, node, &path(pair, item, node)));

@@ -23,6 +23,7 @@ mod cfg;
 mod coverage;
 mod dataflow;
 mod decline;
+pub(crate) mod dominance;
 mod exclusive;
 mod initialised;
 mod liveness;
@@ -58,6 +59,9 @@ pub use decline::ALL as ALL_DECLINES;
 pub enum Target {
     /// cudaMallocManaged, the paper's choice.
     Managed,
+    /// What `echo-rt` chooses at run time, a buffer at a time: managed, mapped or system memory, or two buffers and their copies as P had
+    /// them. S5 then restricts the choice and declines nothing, and θ_min is compared with the size at run time too.
+    Adaptive,
 }
 
 /// Whether host and GPU may touch managed memory at the same time (concurrentManagedAccess).
@@ -138,6 +142,17 @@ impl<'a> Prover<'a> {
         }
     }
 
+    fn rewritten<'m>(&self, merges: &'m [Merge]) -> Rewritten<'m>
+    where
+        'a: 'm,
+    {
+        let rewritten = Rewritten::new(self.program, merges);
+        match self.options.target {
+            Target::Managed => rewritten,
+            Target::Adaptive => rewritten.decided_at_run_time(),
+        }
+    }
+
     /// Everything but order, which depends on what else is merged.
     fn judge_alone(&self, candidate: Candidate) -> Judged {
         let pair = self.pair(&candidate);
@@ -191,7 +206,7 @@ impl<'a> Prover<'a> {
     /// Those of `chosen` that break S2 or S5 when just these are merged.
     fn failing(&self, judged: &[Judged], chosen: &[usize]) -> Vec<usize> {
         let merges = merges(judged, chosen);
-        let rewritten = Rewritten::new(self.program, &merges);
+        let rewritten = self.rewritten(&merges);
         let order = Order::new(&rewritten, self.cfg, self.accesses);
         chosen.iter().copied().filter(|index| !self.judge_order(&judged[*index], &order).0.is_empty()).collect()
     }
@@ -206,14 +221,14 @@ impl<'a> Prover<'a> {
         let exclusive_ok = exclusive.is_empty();
         match (self.options.target, self.options.access) {
             (Target::Managed, AccessMode::Exclusive) => reasons.extend(exclusive),
-            (Target::Managed, AccessMode::Concurrent) => {}
+            (Target::Managed, AccessMode::Concurrent) | (Target::Adaptive, _) => {}
         }
         (reasons, exclusive_ok)
     }
 
     fn verdicts(&self, judged: &[Judged], accepted: &[usize]) -> Vec<Verdict> {
         let merges_of_all = merges(judged, accepted);
-        let rewritten = Rewritten::new(self.program, &merges_of_all);
+        let rewritten = self.rewritten(&merges_of_all);
         let order = Order::new(&rewritten, self.cfg, self.accesses);
         let verdict = |index: usize| {
             let Judged { candidate, lifetime, .. } = &judged[index];
@@ -226,15 +241,22 @@ impl<'a> Prover<'a> {
                 _ => (Decision::Decline(self.reasons(judged, accepted, index)), Vec::new()),
             };
             let copies: Vec<Site> = candidate.links.iter().map(|node| self.program.node(*node).site.clone()).collect();
-            Verdict { host: candidate.host, device: candidate.device, copies, decision, notes }
+            let saved_per_iteration = candidate::saved_per_iteration(&self.pair(candidate), &candidate.links);
+            let (host, device) = (candidate.host, candidate.device);
+            Verdict { host, device, copies, saved_per_iteration, decision, notes }
         };
         (0..judged.len()).map(verdict).collect()
     }
 
     fn notes(&self, candidate: &Candidate, exclusive_ok: bool) -> Vec<Note> {
         let dynamic = candidate::is_dynamic(self.program.object(candidate.host));
-        let size = (dynamic && self.options.theta_min > 0).then_some(Note::SizeNotCompared);
-        let access = (!exclusive_ok).then_some(Note::NeedsConcurrentAccess);
+        let managed = self.options.target == Target::Managed;
+        let size = (managed && dynamic && self.options.theta_min > 0).then_some(Note::SizeNotCompared);
+        let access = (!exclusive_ok).then_some(if managed {
+            Note::NeedsConcurrentAccess
+        } else {
+            Note::ManagedNeedsConcurrentAccess
+        });
         size.into_iter().chain(access).collect()
     }
 
@@ -251,7 +273,7 @@ impl<'a> Prover<'a> {
         if rival.is_none() {
             let with = [accepted, &[index]].concat();
             let merges = merges(judged, &with);
-            let rewritten = Rewritten::new(self.program, &merges);
+            let rewritten = self.rewritten(&merges);
             let order = Order::new(&rewritten, self.cfg, self.accesses);
             reasons.extend(self.judge_order(&judged[index], &order).0);
             if reasons.is_empty() {

@@ -9,13 +9,14 @@
 //! - an event covers what its stream covered at the last record, if only one event can be meant.
 //!
 //! The state at a join keeps every item of both sides and only the cover on which both agree. The analysis runs on the program *as
-//! rewritten* ([`super::rewritten::Rewritten`]): there linking copies are gone and copies of managed memory are not trusted to wait.
+//! rewritten* ([`super::rewritten::Rewritten`]): there linking copies are gone and copies of managed memory are not trusted to wait. Where
+//! a linking copy goes or stays at run time ([`super::Target::Adaptive`]), the state behind it is the join of both.
 
 use std::collections::BTreeMap;
 
 use super::cfg::Cfg;
 use super::dataflow::forward;
-use super::program::{CudaEventId, Event, NodeId, Program, Stream, StreamId, WaitScope};
+use super::program::{Copy, CudaEventId, Event, NodeId, Program, Stream, StreamId, WaitScope};
 use super::rewritten::{Rewritten, Role};
 
 /// Something that a wait would wait for.
@@ -50,7 +51,16 @@ impl Pending {
 
     /// GPU work of any kind may be running (a stream's wait alone is none).
     pub(super) fn any_work(&self) -> Option<Item> {
-        self.items.keys().copied().find(|item| !matches!(item, Item::StreamWait(_)))
+        self.any_work_but(|_| false)
+    }
+
+    /// The same, work of the nodes that are `left_out` not counted.
+    pub(super) fn any_work_but(&self, left_out: impl Fn(NodeId) -> bool) -> Option<Item> {
+        self.items.keys().copied().find(|item| match item {
+            Item::Outside => true,
+            Item::Work(node) => !left_out(*node),
+            Item::StreamWait(_) => false,
+        })
     }
 
     /// Grows to cover both; tells whether it grew.
@@ -99,6 +109,18 @@ impl Pending {
                 let bit = streams.event_bit(event);
                 self.items.retain(|_, cover| cover.events & bit == 0);
             }
+        }
+    }
+
+    /// A copy as P has it.
+    fn copy(&mut self, streams: Streams<'_>, node: NodeId, copy: &Copy) {
+        if copy.waits_before {
+            self.wait(streams, WaitScope::Stream(copy.stream));
+        }
+        self.queue(streams, Item::Work(node), copy.stream);
+        if copy.waits_after {
+            self.wait(streams, WaitScope::Stream(copy.stream));
+            self.items.remove(&Item::Work(node));
         }
     }
 
@@ -211,21 +233,22 @@ fn transfer(rewritten: &Rewritten<'_>, waits: &BTreeMap<NodeId, WaitScope>, node
             _ => {}
         },
         Event::Copy(copy) => match rewritten.role(node) {
-            Role::Linking => kept(state),
+            Role::Linking => {
+                let stays = rewritten.links_may_stay().then(|| {
+                    let mut stays = state.clone();
+                    stays.copy(streams, node, copy);
+                    stays
+                });
+                kept(state);
+                if let Some(stays) = stays {
+                    state.join(&stays);
+                }
+            }
             Role::TouchesMerged => {
                 state.queue(streams, Item::Work(node), copy.stream);
                 kept(state);
             }
-            _ => {
-                if copy.waits_before {
-                    state.wait(streams, WaitScope::Stream(copy.stream));
-                }
-                state.queue(streams, Item::Work(node), copy.stream);
-                if copy.waits_after {
-                    state.wait(streams, WaitScope::Stream(copy.stream));
-                    state.items.remove(&Item::Work(node));
-                }
-            }
+            _ => state.copy(streams, node, copy),
         },
     }
 }

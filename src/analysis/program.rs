@@ -12,6 +12,8 @@
 //!   `entry` are left out;
 //! - a call that nobody modelled is [`Event::Opaque`]; what it may touch is only what escaped, and escaping is a [`PointerUse`].
 
+use std::collections::BTreeSet;
+
 use petgraph::graph::{DiGraph, NodeIndex};
 
 use super::symbolic::Sym;
@@ -54,8 +56,8 @@ pub struct Program {
     /// first node. `None`: a constant of the whole execution of the function (argument, value computed from arguments alone).
     pub atoms: Vec<Option<NodeId>>,
     /// Pairs of objects of which neither allocation site dominates the other on the whole control flow. (On `graph` one may, where a way
-    /// ends because allocations succeed. Then a pointer of the one need not exist at the other.)
-    pub unordered: Vec<(ObjectId, ObjectId)>,
+    /// ends because allocations succeed. Then a pointer of the one need not exist at the other.) The smaller id comes first.
+    pub unordered: BTreeSet<(ObjectId, ObjectId)>,
     /// Facts of the module around the function.
     pub module: ModuleFacts,
 }

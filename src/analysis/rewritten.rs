@@ -9,6 +9,11 @@
 //!   is assumed but stream order; where P's copy waited or had consumed another buffer at its return, a wait is put behind it.
 //! - cudaFree waited for its device; where it goes, a wait stays if work may be pending. The one release of p waits for work on p.
 //!
+//! Under [`super::Target::Adaptive`] the runtime decides a buffer at a time whether it is merged, so P' is a family of programs: each linking
+//! copy is there as P had it, or its stand-in is. The state behind it joins both ([`super::pending`]), so a wait is kept, and an order
+//! demanded, if some member of the family needs it; a wait that stands where it is not needed adds order only. Frees and copies that stay are
+//! read as in the program that merges all: a member that does not merge waits there for more, not for less.
+//!
 //! Why dropping a wait is sound for all merges together: on any path, the first node of P that covers some work still finds it pending in
 //! P', because nothing before it waited for that work in P and P' adds no trust in any wait. So that node keeps its wait.
 
@@ -52,6 +57,7 @@ pub(super) struct Rewritten<'a> {
     program: &'a Program,
     merges: &'a [Merge],
     roles: Vec<Role>,
+    links_may_stay: bool,
 }
 
 impl<'a> Rewritten<'a> {
@@ -70,7 +76,18 @@ impl<'a> Rewritten<'a> {
             }
             _ => Role::Kept,
         };
-        Self { program, merges, roles: program.graph.node_indices().map(role).collect() }
+        let roles = program.graph.node_indices().map(role).collect();
+        Self { program, merges, roles, links_may_stay: false }
+    }
+
+    /// Which of the merges are carried out is known only at run time, one buffer at a time: everything that is said of P' holds whichever
+    /// they are.
+    pub(super) fn decided_at_run_time(self) -> Self {
+        Self { links_may_stay: true, ..self }
+    }
+
+    pub(super) fn links_may_stay(&self) -> bool {
+        self.links_may_stay
     }
 
     pub(super) fn program(&self) -> &'a Program {
@@ -151,13 +168,20 @@ impl Order {
 
     /// Pending work on another stream that only this linking copy ordered before later work or waits (the copy does not make the host
     /// wait, so nothing stands in for it).
-    pub(super) fn lost(&self, program: &Program, node: NodeId, copy: &Copy) -> Option<Item> {
+    pub(super) fn lost(
+        &self,
+        program: &Program,
+        node: NodeId,
+        copy: &Copy,
+        own: impl Fn(NodeId) -> bool,
+    ) -> Option<Item> {
         if self.waits.get(&node) == Some(&WaitScope::Device) {
             return None;
         }
-        self.pending[node.index()].as_ref()?.any_work()?;
+        self.pending[node.index()].as_ref()?.any_work_but(&own)?;
         let streams = Streams::new(program);
-        self.at(node).map(|(item, _)| item).find(|item| {
+        let others = self.at(node).map(|(item, _)| item).filter(|item| !matches!(item, Item::Work(work) if own(*work)));
+        others.into_iter().find(|item| {
             let other = item_stream(program, *item);
             match (streams.kind(copy.stream), other) {
                 (Stream::NonBlocking, _) => false,
@@ -181,7 +205,11 @@ fn needed_wait(rewritten: &Rewritten<'_>, accesses: &Accesses, node: NodeId, sta
         (Event::Free { waits, .. }, Role::FreesMerged) => {
             let in_use = rewritten.released_at(node).is_some_and(|merge| {
                 state.items().any(|(item, _)| match item {
-                    Item::Work(work) => accesses.at(work).iter().any(|touch| merge.has(touch.object)),
+                    // A linking copy of the merge that may stay stays only if there is no p.
+                    Item::Work(work) => {
+                        link(program, merge.host, merge.device, work).is_none()
+                            && accesses.at(work).iter().any(|touch| merge.has(touch.object))
+                    }
                     _ => false,
                 })
             });

@@ -14,10 +14,11 @@ use super::rewritten::Order;
 use super::verdict::Reason;
 
 pub(super) fn check(pair: &Pair<'_>, order: &Order, reasons: &mut Vec<Reason>) {
+    let own = |work| link(pair.program, pair.host, pair.device, work).is_some();
     for &node in pair.cfg.order() {
         match link(pair.program, pair.host, pair.device, node) {
             Some(copy) => {
-                if let Some(item) = order.lost(pair.program, node, copy) {
+                if let Some(item) = order.lost(pair.program, node, copy, own) {
                     let work = describe_item(pair.program, item);
                     reasons.push(pair.reason_on(Decline::StreamOrderLost { work }, node, &path(pair, item, node)));
                 }

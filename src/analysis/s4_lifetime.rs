@@ -102,7 +102,8 @@ struct Begin {
 }
 
 fn creator(pair: &Pair<'_>, host: NodeId, device: NodeId, reasons: &mut Vec<Reason>) -> Option<Begin> {
-    let unordered = pair.program.unordered.iter().any(|(one, other)| pair.has(*one) && pair.has(*other));
+    let ids = (pair.host.min(pair.device), pair.host.max(pair.device));
+    let unordered = pair.program.unordered.contains(&ids);
     if !unordered && pair.cfg.dominates(host, device) {
         return Some(Begin { creates: host, yields: device, creator: pair.host });
     }

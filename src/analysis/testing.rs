@@ -57,7 +57,7 @@ impl Build {
 
     /// The two allocations are in no order on the whole control flow.
     pub(super) fn unordered(&mut self, one: ObjectId, other: ObjectId) {
-        self.program.unordered.push((one, other));
+        self.program.unordered.insert((one.min(other), one.max(other)));
     }
 
     /// A function that anybody may call.

@@ -12,6 +12,8 @@ pub struct Verdict {
     pub device: ObjectId,
     /// Where each linking copy stands.
     pub copies: Vec<Site>,
+    /// Bytes that those of them which stand in a loop move each time around it; `None` if none does, or one of unknown length.
+    pub saved_per_iteration: Option<u64>,
     /// The decision.
     pub decision: Decision,
     /// What a reader of an accepted verdict should know.
@@ -25,6 +27,8 @@ pub enum Note {
     SizeNotCompared,
     /// S5 does not hold: the merged buffer needs concurrentManagedAccess.
     NeedsConcurrentAccess,
+    /// S5 does not hold: the runtime takes managed memory only under concurrentManagedAccess, else another kind.
+    ManagedNeedsConcurrentAccess,
 }
 
 impl std::fmt::Display for Note {
@@ -32,6 +36,9 @@ impl std::fmt::Display for Note {
         f.write_str(match self {
             Self::SizeNotCompared => "the size is known only at run time and was not compared with the threshold",
             Self::NeedsConcurrentAccess => "right only on devices with concurrentManagedAccess",
+            Self::ManagedNeedsConcurrentAccess => {
+                "not made of managed memory on devices without concurrentManagedAccess"
+            }
         })
     }
 }

@@ -216,13 +216,7 @@ impl<'m> Lowering<'_, 'm> {
     }
 
     fn allocation(&mut self, call: Value<'m>) -> Vec<Event> {
-        self.allocations
-            .iter()
-            .zip(0..)
-            .find(|(allocation, _)| allocation.call == call)
-            .map(|(_, id)| Event::Alloc(ObjectId(id)))
-            .into_iter()
-            .collect()
+        self.objects.get(&call).map(|object| Event::Alloc(*object)).into_iter().collect()
     }
 
     fn free(

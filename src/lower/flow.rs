@@ -2,10 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use petgraph::algo::{dominators, tarjan_scc};
+use petgraph::algo::tarjan_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::DfsPostOrder;
 
+use crate::analysis::dominance::Dominance;
 use crate::calls::{Callee, classify};
 use crate::ir::{Block, Opcode, Value};
 
@@ -14,12 +15,34 @@ pub(super) struct Flow<'m> {
     blocks: Vec<Block<'m>>,
     index: HashMap<Block<'m>, NodeIndex>,
     graph: DiGraph<Block<'m>, ()>,
-    dominators: dominators::Dominators<NodeIndex>,
+    dominance: Dominance,
     /// Without the edges that are ruled out.
-    taken: dominators::Dominators<NodeIndex>,
+    taken: Dominance,
     cyclic: HashSet<Block<'m>>,
     ruled_out: HashSet<(Block<'m>, Block<'m>)>,
+    /// By node: the rank of its strongly connected component. Control never gets from a higher rank to a lower one.
+    ranks: Vec<usize>,
 }
+
+/// Instructions that searches against the flow look for.
+#[derive(Default)]
+pub(super) struct Marks<'m> {
+    instructions: HashSet<Value<'m>>,
+    /// The blocks that have some.
+    blocks: HashSet<Block<'m>>,
+}
+
+impl<'m> FromIterator<Value<'m>> for Marks<'m> {
+    fn from_iter<I: IntoIterator<Item = Value<'m>>>(instructions: I) -> Self {
+        let instructions: HashSet<_> = instructions.into_iter().collect();
+        let blocks = instructions.iter().filter_map(|instruction| instruction.block()).collect();
+        Self { instructions, blocks }
+    }
+}
+
+/// With more blocks of marks than this, a search does not try whether one of them decides alone: that costs a look at each. A variable
+/// is written in one or two blocks, a loop variable that clang left in memory in three.
+const FEW_BLOCKS: usize = 16;
 
 impl<'m> Flow<'m> {
     /// Of a function with a body; `None` for a declaration.
@@ -44,15 +67,21 @@ impl<'m> Flow<'m> {
             order.push(graph[node]);
         }
         order.reverse();
-        let cyclic = tarjan_scc(&graph)
+        // Tarjan's order: a component comes before those that lead to it.
+        let components = tarjan_scc(&graph);
+        let mut ranks = vec![0; graph.node_count()];
+        for (rank, component) in components.iter().rev().enumerate() {
+            component.iter().for_each(|node| ranks[node.index()] = rank);
+        }
+        let cyclic = components
             .into_iter()
             .filter(|component| component.len() > 1 || graph.contains_edge(component[0], component[0]))
             .flatten()
             .map(|node| graph[node])
             .collect();
-        let dominators = dominators::simple_fast(&graph, index[&entry]);
-        let taken = dominators.clone();
-        Some(Self { blocks: order, index, graph, dominators, taken, cyclic, ruled_out: HashSet::new() })
+        let dominance = Dominance::new(&graph, index[&entry]);
+        let taken = dominance.clone();
+        Some(Self { blocks: order, index, graph, dominance, taken, cyclic, ruled_out: HashSet::new(), ranks })
     }
 
     /// Control never takes these edges.
@@ -66,7 +95,7 @@ impl<'m> Flow<'m> {
             },
         );
         // No node is left out, so that the indices stay the same; the first one is the entry.
-        self.taken = dominators::simple_fast(&taken, NodeIndex::new(0));
+        self.taken = Dominance::new(&taken, NodeIndex::new(0));
     }
 
     /// Can control come from a block to its successor?
@@ -116,30 +145,24 @@ impl<'m> Flow<'m> {
     /// The same of all ways, those that are ruled out too: LLVM's notion, which is what values need.
     #[must_use]
     pub(super) fn dominates_always(&self, earlier: Value<'m>, later: Value<'m>) -> bool {
-        self.dominates_in(&self.dominators, earlier, later)
+        self.dominates_in(&self.dominance, earlier, later)
     }
 
-    fn dominates_in(
-        &self,
-        dominators: &dominators::Dominators<NodeIndex>,
-        earlier: Value<'m>,
-        later: Value<'m>,
-    ) -> bool {
+    fn dominates_in(&self, dominance: &Dominance, earlier: Value<'m>, later: Value<'m>) -> bool {
         let (Some(first), Some(second)) = (earlier.block(), later.block()) else { return false };
         if first == second {
-            return std::iter::successors(Some(earlier), |instruction| instruction.next())
-                .any(|instruction| instruction == later);
+            return earlier == later || earlier.comes_before(later);
         }
         let (Some(first), Some(second)) = (self.index.get(&first), self.index.get(&second)) else { return false };
-        dominators.dominators(*second).is_some_and(|mut chain| chain.any(|node| node == *first))
+        dominance.dominates(*first, *second)
     }
 
     /// Walks from just before `at` against control flow. On each way, the first instruction for which `found` answers ends it; `entry` is
-    /// the answer of a way that reaches the function's start. Answers come once each. Only instructions in `candidates` are asked.
+    /// the answer of a way that reaches the function's start. Answers come once each. Only instructions in `marks` are asked.
     pub(super) fn backwards<T: PartialEq + Copy>(
         &self,
         at: Value<'m>,
-        candidates: &HashSet<Value<'m>>,
+        marks: &Marks<'m>,
         found: impl Fn(Value<'m>) -> Option<T>,
         entry: T,
     ) -> Vec<T> {
@@ -149,16 +172,24 @@ impl<'m> Flow<'m> {
                 answers.push(result);
             }
         };
-        let blocks: HashSet<_> = candidates.iter().filter_map(|candidate| candidate.block()).collect();
         let search = |last: Option<Value<'m>>| {
             std::iter::successors(last, |instruction| instruction.previous())
-                .filter(|instruction| candidates.contains(instruction))
+                .filter(|instruction| marks.instructions.contains(instruction))
                 .find_map(&found)
         };
         let Some(start) = at.block() else { return answers };
         if let Some(result) = search(at.previous()) {
             answer(result);
             return answers;
+        }
+        match self.decides(start, marks) {
+            Some(None) => return vec![entry],
+            Some(Some(block)) => {
+                if let Some(result) = search(block.terminator()) {
+                    return vec![result];
+                }
+            }
+            None => {}
         }
         let mut seen = HashSet::new();
         let mut open = vec![start];
@@ -170,13 +201,33 @@ impl<'m> Flow<'m> {
                 if !seen.insert(predecessor) {
                     continue;
                 }
-                match if blocks.contains(&predecessor) { search(predecessor.terminator()) } else { None } {
+                match if marks.blocks.contains(&predecessor) { search(predecessor.terminator()) } else { None } {
                     Some(result) => answer(result),
                     None => open.push(predecessor),
                 }
             }
         }
         answers
+    }
+
+    /// The block of marks that every way to the start of `at` passes, if no way from there to `at` meets another; `Some(None)`: no way
+    /// from the function's start meets any. `None` if that is not so, or not known without a walk.
+    fn decides(&self, at: Block<'m>, marks: &Marks<'m>) -> Option<Option<Block<'m>>> {
+        if marks.blocks.len() > FEW_BLOCKS {
+            return None;
+        }
+        let here = *self.index.get(&at)?;
+        let marked = || marks.blocks.iter().filter_map(|block| self.index.get(block)).copied();
+        let above = marked().filter(|node| *node != here && self.dominance.dominates(*node, here));
+        // Dominators of one block dominate each other: the last is the one that all others dominate.
+        let last = above.reduce(|one, other| if self.dominance.dominates(one, other) { other } else { one });
+        let from = last.map_or(0, |node| self.ranks[node.index()]);
+        let between = |node: NodeIndex| {
+            let rank = self.ranks[node.index()];
+            let is_here = node == here && !self.cyclic.contains(&at);
+            Some(node) != last && !is_here && from <= rank && rank <= self.ranks[here.index()]
+        };
+        (!marked().any(between)).then(|| last.map(|node| self.graph[node]))
     }
 }
 

@@ -3,10 +3,8 @@
 //! `k<<<g, b, m, s>>>(d, n)` is a call of `__cudaPushCallConfiguration`, then of a host stub with the kernel's arguments. The stub takes
 //! the configuration back, puts the addresses of its arguments into an array, and calls `cudaLaunchKernel`. It may have been inlined.
 
-use std::collections::HashSet;
-
 use super::allocations::{Delivery, POINTER_BYTES};
-use super::flow::Flow;
+use super::flow::{Flow, Marks};
 use super::grids::Configuration;
 use super::pointers::Pointer;
 use super::slots::{Cell, Definition};
@@ -163,9 +161,8 @@ impl<'m> Lowering<'_, 'm> {
                     argument.value = (definitions.len() == 1).then_some(value);
                 }
                 Definition::Call(call) => {
-                    let object = self.allocations.iter().zip(0..).find(|(allocation, _)| allocation.call == *call);
-                    argument.pointers.extend(object.map(|(_, id)| Pointer {
-                        object: ObjectId(id),
+                    argument.pointers.extend(self.objects.get(call).map(|object| Pointer {
+                        object: *object,
                         offset: Some(Sym::default()),
                         maybe_null: definitions.len() > 1,
                     }));
@@ -290,7 +287,7 @@ impl<'m> Lowering<'_, 'm> {
 }
 
 /// The calls that set a launch's configuration, take it back, or use it up.
-pub(super) fn configurations<'m>(context: &Context<'m>, flow: &Flow<'m>) -> HashSet<Value<'m>> {
+pub(super) fn configurations<'m>(context: &Context<'m>, flow: &Flow<'m>) -> Marks<'m> {
     flow.blocks()
         .iter()
         .copied()

@@ -32,12 +32,12 @@ mod symbolic;
 pub(crate) mod tests;
 mod uses;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use self::allocations::space;
 pub use self::allocations::{Allocation, Delivery};
 pub use self::context::Context;
-use self::flow::Flow;
+use self::flow::{Flow, Marks};
 use self::handles::Handles;
 use self::pointers::Pointers;
 use self::premise::Failures;
@@ -112,11 +112,12 @@ pub fn lower_function<'m>(context: &Context<'m>, function: Value<'m>) -> Option<
         failures: &failures,
         slots: &slots,
         allocations: &allocations,
+        objects: allocations.iter().map(|allocation| allocation.call).zip((0..).map(ObjectId)).collect(),
         pointers: &pointers,
         configurations: launches::configurations(context, &flow),
         atoms,
     };
-    lowering.objects();
+    lowering.name_objects();
     lowering.order_of_allocations();
     lowering.pointer_uses();
     let positions = lowering.graph();
@@ -145,9 +146,11 @@ struct Lowering<'a, 'm> {
     failures: &'a Failures<'m>,
     slots: &'a Slots<'m>,
     allocations: &'a [Allocation<'m>],
+    /// The object of each allocation's call.
+    objects: HashMap<Value<'m>, ObjectId>,
     pointers: &'a Pointers<'m>,
     /// Every launch looks for its own among these.
-    configurations: HashSet<Value<'m>>,
+    configurations: Marks<'m>,
     atoms: Atoms<'m>,
     handles: Handles<'m>,
     found: Findings<'m>,
@@ -156,7 +159,7 @@ struct Lowering<'a, 'm> {
 }
 
 impl<'m> Lowering<'_, 'm> {
-    fn objects(&mut self) {
+    fn name_objects(&mut self) {
         let names = sites::names(self.module, self.flow, self.slots, self.allocations);
         self.program.objects = self
             .allocations
@@ -183,7 +186,7 @@ impl<'m> Lowering<'_, 'm> {
         for (index, (site, id)) in sites.iter().enumerate() {
             for (earlier, earlier_id) in &sites[..index] {
                 if !self.flow.dominates_always(*earlier, *site) && !self.flow.dominates_always(*site, *earlier) {
-                    self.program.unordered.push((*earlier_id, *id));
+                    self.program.unordered.insert((*earlier_id, *id));
                 }
             }
         }

@@ -11,7 +11,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::flow::Flow;
+use super::flow::{Flow, Marks};
 use crate::calls::cuda::Meaning;
 use crate::calls::{Callee, classify};
 use crate::ir::{Block, Module, Opcode, Value};
@@ -75,7 +75,27 @@ impl TouchKind {
 
 /// The private allocas of a function.
 pub(super) struct Slots<'m> {
-    touches: HashMap<Value<'m>, Vec<Touch<'m>>>,
+    slots: HashMap<Value<'m>, Slot<'m>>,
+}
+
+/// What is done with one private alloca.
+struct Slot<'m> {
+    touches: Vec<Touch<'m>>,
+    /// Those of them that write, by instruction.
+    writes: HashMap<Value<'m>, Vec<Touch<'m>>>,
+    /// The same instructions, to search for.
+    writing: Marks<'m>,
+}
+
+impl<'m> Slot<'m> {
+    fn new(touches: Vec<Touch<'m>>) -> Self {
+        let mut writes: HashMap<_, Vec<_>> = HashMap::new();
+        for touch in touches.iter().filter(|touch| touch.kind.writes()) {
+            writes.entry(touch.instruction).or_default().push(*touch);
+        }
+        let writing = writes.keys().copied().collect();
+        Self { touches, writes, writing }
+    }
 }
 
 impl<'m> Slots<'m> {
@@ -105,19 +125,19 @@ impl<'m> Slots<'m> {
                     .is_some_and(|cell| arrays.contains(&cell.alloca))
             })
         });
-        Self { touches }
+        Self { slots: touches.into_iter().map(|(alloca, touches)| (alloca, Slot::new(touches))).collect() }
     }
 
     /// The bytes that an address names, if they are private.
     #[must_use]
     pub(super) fn cell(&self, module: Module<'m>, address: Value<'m>) -> Option<Cell<'m>> {
-        cell(module, address).filter(|cell| self.touches.contains_key(&cell.alloca))
+        cell(module, address).filter(|cell| self.slots.contains_key(&cell.alloca))
     }
 
     /// Is a pointer that is stored in these bytes ever read back as anything but a pointer?
     #[must_use]
     pub(super) fn leaks(&self, cell: Cell<'m>, length: u64) -> bool {
-        self.touches[&cell.alloca].iter().any(|touch| match touch.kind {
+        self.slots[&cell.alloca].touches.iter().any(|touch| match touch.kind {
             TouchKind::Leak => overlap(touch, cell.offset, length) != Overlap::None,
             TouchKind::LoadPointer => overlap(touch, cell.offset, length) == Overlap::Partial,
             // The launch reads all that the parameter's type has, from there on; only its first pointer is followed.
@@ -129,15 +149,15 @@ impl<'m> Slots<'m> {
     /// Is it the argument array of a launch? Pointers stored in it are addresses of arguments.
     #[must_use]
     pub(super) fn is_argument_array(&self, alloca: Value<'m>) -> bool {
-        self.touches.get(&alloca).is_some_and(|touches| is_argument_array(touches))
+        self.slots.get(&alloca).is_some_and(|slot| is_argument_array(&slot.touches))
     }
 
     /// The pointers that are loaded from a private alloca.
     pub(super) fn loads(&self, alloca: Value<'m>) -> impl Iterator<Item = Value<'m>> + '_ {
-        self.touches
+        self.slots
             .get(&alloca)
             .into_iter()
-            .flatten()
+            .flat_map(|slot| &slot.touches)
             .filter(|touch| touch.kind == TouchKind::LoadPointer)
             .map(|touch| touch.instruction)
     }
@@ -145,15 +165,16 @@ impl<'m> Slots<'m> {
     /// Is the alloca's address in an argument array?
     #[must_use]
     pub(super) fn is_argument(&self, alloca: Value<'m>) -> bool {
-        self.touches
+        self.slots
             .get(&alloca)
-            .is_some_and(|touches| touches.iter().any(|touch| touch.kind == TouchKind::AddressStored))
+            .is_some_and(|slot| slot.touches.iter().any(|touch| touch.kind == TouchKind::AddressStored))
     }
 
     /// How many bytes are written at a time at the start of the cell; `None` if that differs.
     #[must_use]
     pub(super) fn width_at(&self, cell: Cell<'m>) -> Option<u64> {
-        let mut widths = self.touches[&cell.alloca]
+        let mut widths = self.slots[&cell.alloca]
+            .touches
             .iter()
             .filter(|touch| {
                 matches!(touch.kind, TouchKind::Store | TouchKind::CallWrites) && touch.offset == cell.offset
@@ -167,10 +188,10 @@ impl<'m> Slots<'m> {
     #[must_use]
     pub(super) fn stored_offsets(&self, alloca: Value<'m>) -> Vec<u64> {
         let mut offsets: Vec<_> = self
-            .touches
+            .slots
             .get(&alloca)
             .into_iter()
-            .flatten()
+            .flat_map(|slot| &slot.touches)
             .filter(|touch| touch.kind == TouchKind::Store)
             .map(|touch| touch.offset)
             .collect();
@@ -182,9 +203,9 @@ impl<'m> Slots<'m> {
     /// The writes that may have made the bytes what they are just before `at`, each once.
     #[must_use]
     pub(super) fn reaching(&self, cell: Cell<'m>, length: u64, at: Value<'m>, flow: &Flow<'m>) -> Vec<Definition<'m>> {
-        let touches = &self.touches[&cell.alloca];
+        let slot = &self.slots[&cell.alloca];
         let definition = |instruction: Value<'m>| {
-            touches.iter().filter(|touch| touch.instruction == instruction && touch.kind.writes()).find_map(|touch| {
+            slot.writes.get(&instruction).into_iter().flatten().find_map(|touch| {
                 match (overlap(touch, cell.offset, length), touch.kind) {
                     (Overlap::None, _) => None,
                     (Overlap::Exact | Overlap::Covers, TouchKind::Undefine) => Some(Definition::Nothing),
@@ -195,9 +216,7 @@ impl<'m> Slots<'m> {
                 }
             })
         };
-        let writing: HashSet<Value<'m>> =
-            touches.iter().filter(|touch| touch.kind.writes()).map(|touch| touch.instruction).collect();
-        flow.backwards(at, &writing, definition, Definition::Nothing)
+        flow.backwards(at, &slot.writing, definition, Definition::Nothing)
     }
 }
 

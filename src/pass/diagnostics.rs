@@ -13,9 +13,18 @@ unsafe extern "C" {
         kind: u32,
         name: *const c_char,
         name_length: usize,
-        text: *const c_char,
-        length: usize,
+        pieces: *const Piece,
+        count: usize,
     );
+}
+
+/// A piece of a remark, as shim.cpp declares it.
+#[repr(C)]
+struct Piece {
+    key: *const c_char,
+    key_length: usize,
+    text: *const c_char,
+    length: usize,
 }
 
 /// Which of LLVM's remarks: `-Rpass`, `-Rpass-missed`, `-Rpass-analysis`.
@@ -44,9 +53,9 @@ fn diagnose(module: Module<'_>, severity: u32, text: &str) {
     unsafe { echo_sr_shim_diagnose(module.raw(), severity, text.as_ptr().cast(), text.len()) }
 }
 
-/// A remark of the pass `echo-sr` at an instruction; `name` is its stable name in `-fsave-optimization-record`. Nothing happens where
-/// `at` is no instruction.
-pub fn remark(at: Value<'_>, kind: RemarkKind, name: &str, text: &str) {
+/// A remark of the pass `echo-sr` at an instruction; `name` is its stable name in `-fsave-optimization-record`, where each piece of the
+/// text stands under its key. Nothing happens where `at` is no instruction.
+pub fn remark(at: Value<'_>, kind: RemarkKind, name: &str, pieces: &[(&str, &str)]) {
     if !at.is_instruction() {
         return;
     }
@@ -55,8 +64,18 @@ pub fn remark(at: Value<'_>, kind: RemarkKind, name: &str, text: &str) {
         RemarkKind::Missed => 1,
         RemarkKind::Analysis => 2,
     };
-    // SAFETY: `at` is an instruction of a valid module; the shim reads the given bytes of both texts and keeps none.
+    let pieces: Vec<Piece> = pieces
+        .iter()
+        .map(|(key, text)| Piece {
+            key: key.as_ptr().cast(),
+            key_length: key.len(),
+            text: text.as_ptr().cast(),
+            length: text.len(),
+        })
+        .collect();
+    // SAFETY: `at` is an instruction of a valid module; the shim reads the given bytes of the name and of each piece, which live until
+    // the end of this function, and keeps none.
     unsafe {
-        echo_sr_shim_remark(at.raw(), kind, name.as_ptr().cast(), name.len(), text.as_ptr().cast(), text.len());
+        echo_sr_shim_remark(at.raw(), kind, name.as_ptr().cast(), name.len(), pieces.as_ptr(), pieces.len());
     }
 }

@@ -10,8 +10,8 @@ use crate::effects::host;
 use crate::ir::Module;
 use crate::lower::{self, Lowered};
 use crate::options::Options;
-use crate::report::pair::{Outcome, PairReport};
-use crate::report::{json, remark};
+use crate::report::pair::{Outcome, PairReport, describe};
+use crate::report::remark;
 use crate::rewrite;
 
 /// Runs the pass; true if the module changed. `level` is the pipeline's speed level, -1 where the pass was named.
@@ -65,13 +65,21 @@ impl Run<'_, '_> {
                 analysis::analyse(&lowered.program, &options)
             });
             let plans = self.decide(&lowered, &verdicts, limited.as_deref().unwrap_or(&verdicts));
-            if !plans.is_empty() {
-                let program = rewrite::apply(context.module, lowered, &plans);
+            if !plans.is_empty() && !self.options.analyse_only {
+                let program = rewrite::apply(context.module, lowered, &plans, self.target());
                 self.verify(&program.function);
                 changed = true;
             }
         }
         changed
+    }
+
+    /// What the rewrite makes p of.
+    fn target(&self) -> rewrite::Target {
+        match self.options.analysis.target {
+            analysis::Target::Managed => rewrite::Target::Managed,
+            analysis::Target::Adaptive => rewrite::Target::Adaptive { threshold: self.options.analysis.theta_min },
+        }
     }
 
     /// Whether more pairs are accepted than `merge-limit` leaves.
@@ -94,8 +102,12 @@ impl Run<'_, '_> {
         }
         for (verdict, limited) in verdicts.iter().zip(limited) {
             // What the limit alone keeps apart is told as such; a pair that is merged has the waits of the limited decision.
-            let applied = accepted(limited).is_some();
-            let mut report = PairReport::new(&lowered.program, if applied { limited } else { verdict }, applied);
+            let (verdict_shown, outcome) = match accepted(limited) {
+                Some(_) if self.options.analyse_only => (limited, Outcome::Mergeable),
+                Some(_) => (limited, Outcome::Merged),
+                None => (verdict, Outcome::OverLimit),
+            };
+            let mut report = describe(&lowered.program, verdict_shown, outcome);
             if report.outcome == Outcome::Declined {
                 let unknown = self.unknown_kernels.as_ref();
                 report.notes.extend(unknown.map(|reason| format!("what kernels do is not known: {reason}")));
@@ -112,7 +124,8 @@ impl Run<'_, '_> {
         let Some(allocation) = lowered.allocations.get(verdict.host.0 as usize) else { return };
         let remark = remark::of(report);
         let kind = if remark.passed { RemarkKind::Passed } else { RemarkKind::Missed };
-        diagnostics::remark(allocation.call, kind, &remark.name, &remark.text);
+        let pieces: Vec<_> = remark.pieces.iter().map(|piece| (piece.key, piece.text.as_str())).collect();
+        diagnostics::remark(allocation.call, kind, &remark.name, &pieces);
     }
 
     /// In debug builds, an invalid module is an error here and not a crash later.
@@ -134,7 +147,7 @@ impl Run<'_, '_> {
             }
         }
         if let Some(path) = &self.options.report
-            && let Err(reason) = json::append(path, &self.reports)
+            && let Err(reason) = echo_report::append(path, &self.reports)
         {
             let text = format!("echo-sr: the report can't be written to {}: {reason}", path.display());
             diagnostics::error(self.module, &text);

@@ -9,11 +9,13 @@
 #include "llvm/IR/DebugProgramInstruction.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/Local.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 #include <cstddef>
@@ -132,17 +134,30 @@ void echo_sr_shim_diagnose(LLVMModuleRef M, uint32_t Severity, const char *Data,
   unwrap(M)->getContext().diagnose(RustDiagnostic(text(Data, Length), severity(Severity)));
 }
 
+// A piece of a remark: its key in the optimization record, and its text. diagnostics.rs has the same.
+struct EchoPiece {
+  const char *Key;
+  size_t KeyLength;
+  const char *Text;
+  size_t Length;
+};
+
 // A remark of pass "echo-sr" at an instruction. Kind: 0 passed, 1 missed, 2 analysis.
-void echo_sr_shim_remark(LLVMValueRef At, uint32_t Kind, const char *Name, size_t NameLength, const char *Data, size_t Length) {
+void echo_sr_shim_remark(LLVMValueRef At, uint32_t Kind, const char *Name, size_t NameLength, const EchoPiece *Pieces, size_t Count) {
   auto *Where = cast<Instruction>(unwrap(At));
   OptimizationRemarkEmitter Emitter(Where->getFunction());
-  StringRef Message = text(Data, Length), Title = text(Name, NameLength);
+  StringRef Title = text(Name, NameLength);
+  auto Tell = [&](auto Remark) {
+    for (const EchoPiece &Piece : ArrayRef(Pieces, Count))
+      Remark << DiagnosticInfoOptimizationBase::Argument(text(Piece.Key, Piece.KeyLength), text(Piece.Text, Piece.Length));
+    return Remark;
+  };
   if (Kind == 0)
-    Emitter.emit([&] { return OptimizationRemark("echo-sr", Title, Where) << Message; });
+    Emitter.emit([&] { return Tell(OptimizationRemark("echo-sr", Title, Where)); });
   else if (Kind == 1)
-    Emitter.emit([&] { return OptimizationRemarkMissed("echo-sr", Title, Where) << Message; });
+    Emitter.emit([&] { return Tell(OptimizationRemarkMissed("echo-sr", Title, Where)); });
   else
-    Emitter.emit([&] { return OptimizationRemarkAnalysis("echo-sr", Title, Where) << Message; });
+    Emitter.emit([&] { return Tell(OptimizationRemarkAnalysis("echo-sr", Title, Where)); });
 }
 
 // Memory that a call may touch. Bits: 1 reads and 2 writes through its arguments, 4 touches memory that it got in another way (memory
@@ -173,6 +188,48 @@ uint64_t echo_sr_shim_byval_size(LLVMValueRef Function, uint32_t Index) {
 // An invoke becomes a call followed by a branch to its normal block; returns the call. The invoke is gone.
 LLVMValueRef echo_sr_shim_change_to_call(LLVMValueRef Invoke) { return wrap(changeToCall(cast<InvokeInst>(unwrap(Invoke)))); }
 
+// From now on Inst runs only where Condition is false. Returns the terminator of the block that control passes otherwise; both ways meet
+// behind Inst. `echo_sr_shim_join` says what stands for Inst's result on the other way.
+LLVMValueRef echo_sr_shim_guard(LLVMValueRef Inst, LLVMValueRef Condition) {
+  auto *Guarded = cast<Instruction>(unwrap(Inst));
+  auto Split = [](Instruction *First, const char *Name) {
+    return SplitBlock(First->getParent(), First->getIterator(), static_cast<DominatorTree *>(nullptr), nullptr, nullptr, Name);
+  };
+  BasicBlock *Head = Guarded->getParent(), *Own = Split(Guarded, "echo.own"), *Join;
+  IRBuilder<> Builder(Own);
+  Builder.SetCurrentDebugLocation(Guarded->getDebugLoc());
+  if (auto *Call = dyn_cast<InvokeInst>(Guarded)) {
+    BasicBlock *Normal = Call->getNormalDest();
+    Join = BasicBlock::Create(Head->getContext(), "echo.join", Head->getParent(), Normal);
+    Builder.SetInsertPoint(Join);
+    Builder.CreateBr(Normal);
+    Call->setNormalDest(Join);
+    Normal->replacePhiUsesWith(Own, Join);
+  } else {
+    Join = Split(Guarded->getNextNode(), "echo.join");
+  }
+  BasicBlock *Other = BasicBlock::Create(Head->getContext(), "echo.merged", Head->getParent(), Own);
+  Builder.SetInsertPoint(Other);
+  Instruction *End = Builder.CreateBr(Join);
+  Instruction *Before = Head->getTerminator();
+  Builder.SetInsertPoint(Before);
+  Builder.CreateCondBr(unwrap(Condition), Other, Own);
+  Before->eraseFromParent();
+  return wrap(End);
+}
+
+// Who used the result of Inst, which `echo_sr_shim_guard` guarded, uses it where Inst ran and Value where control came by End.
+void echo_sr_shim_join(LLVMValueRef Inst, LLVMValueRef End, LLVMValueRef Value) {
+  auto *Guarded = cast<Instruction>(unwrap(Inst)), *Other = cast<Instruction>(unwrap(End));
+  BasicBlock *Join = Other->getSuccessor(0);
+  IRBuilder<> Builder(Join, Join->begin());
+  Builder.SetCurrentDebugLocation(Guarded->getDebugLoc());
+  PHINode *Both = Builder.CreatePHI(Guarded->getType(), 2);
+  Guarded->replaceAllUsesWith(Both);
+  Both->addIncoming(Guarded, Guarded->getParent());
+  Both->addIncoming(unwrap(Value), Other->getParent());
+}
+
 // The attributes of the two functions allow the callee's body in the caller: LLVM's own rules, and the same target.
 bool echo_sr_shim_may_inline(LLVMValueRef Caller, LLVMValueRef Callee) {
   auto *To = cast<Function>(unwrap(Caller)), *From = cast<Function>(unwrap(Callee));
@@ -199,6 +256,11 @@ void echo_sr_shim_debug_variables(LLVMValueRef At,
     if (Record.getNumVariableLocationOps() != 0)
       Tell(Record.getVariableLocationOp(0), Record.isDbgDeclare() || Record.getExpression()->startsWithDeref());
   }
+}
+
+// Whether the first instruction stands before the second in their block. (LLVM numbers a block's instructions the first time it is asked.)
+bool echo_sr_shim_comes_before(LLVMValueRef First, LLVMValueRef Second) {
+  return cast<Instruction>(unwrap(First))->comesBefore(cast<Instruction>(unwrap(Second)));
 }
 
 // Adds a constant to llvm.used.

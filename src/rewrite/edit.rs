@@ -15,6 +15,8 @@ use crate::ir::{IntPredicate, Module, Value};
 
 unsafe extern "C" {
     fn echo_sr_shim_change_to_call(invoke: LLVMValueRef) -> LLVMValueRef;
+    fn echo_sr_shim_guard(instruction: LLVMValueRef, condition: LLVMValueRef) -> LLVMValueRef;
+    fn echo_sr_shim_join(instruction: LLVMValueRef, end: LLVMValueRef, value: LLVMValueRef);
 }
 
 /// Edits one function.
@@ -85,6 +87,39 @@ impl<'m> Editor<'m> {
         call
     }
 
+    /// `instruction`, a call or an invoke, runs only where `condition` is false from now on; new instructions go where it does not run.
+    /// Gives the end of that way, for [`Editor::join`].
+    pub(super) fn guard(&mut self, instruction: Value<'m>, condition: Value<'m>) -> Value<'m> {
+        // SAFETY: both are alive in this function, and the condition dominates the instruction.
+        let end = self.wrap(unsafe { echo_sr_shim_guard(instruction.raw(), condition.raw()) });
+        self.before(end);
+        // SAFETY: the instruction is alive.
+        unsafe { LLVMSetCurrentDebugLocation2(self.builder, LLVMInstructionGetDebugLoc(instruction.raw())) }
+        end
+    }
+
+    /// Where control comes by `end`, `value` stands for what `instruction` would have given.
+    pub(super) fn join(&mut self, instruction: Value<'m>, end: Value<'m>, value: Value<'m>) {
+        // SAFETY: `end` is what `guard` gave for the instruction, `value` has its type and dominates `end`.
+        unsafe { echo_sr_shim_join(instruction.raw(), end.raw(), value.raw()) }
+    }
+
+    /// A text that the program can read, as a pointer to its bytes, which end in NUL.
+    pub(super) fn text(&mut self, text: &str) -> Value<'m> {
+        let text = c_string(text);
+        // SAFETY: the builder stands in a function of the module, to which the constant is added.
+        self.wrap(unsafe { LLVMBuildGlobalString(self.builder, text.as_ptr(), c"echo.site".as_ptr()) })
+    }
+
+    /// `value` is not null.
+    pub(super) fn not_null(&mut self, value: Value<'m>) -> Value<'m> {
+        let null = self.null();
+        // SAFETY: both are pointers that dominate the position.
+        self.wrap(unsafe {
+            LLVMBuildICmp(self.builder, IntPredicate::LLVMIntNE, value.raw(), null.raw(), c"".as_ptr())
+        })
+    }
+
     /// A constant.
     pub(super) fn int(&self, ty: Int, value: u64) -> Value<'m> {
         // SAFETY: the type belongs to the module's context.
@@ -106,6 +141,19 @@ impl<'m> Editor<'m> {
             LLVMSetCurrentDebugLocation2(self.builder, std::ptr::null_mut());
             self.wrap(LLVMBuildAlloca(self.builder, self.pointer_type(), name.as_ptr()))
         }
+    }
+
+    /// A pointer variable that is null when the function begins.
+    pub(super) fn null_variable(&mut self, name: &str) -> Value<'m> {
+        let variable = self.variable(name);
+        if let Some(next) = variable.next() {
+            self.before(next);
+        }
+        // SAFETY: the builder lives.
+        unsafe { LLVMSetCurrentDebugLocation2(self.builder, std::ptr::null_mut()) }
+        let null = self.null();
+        self.store(null, variable);
+        variable
     }
 
     /// A variable that holds a number, zero at first, in the entry block.
@@ -212,21 +260,40 @@ impl<'m> Editor<'m> {
         }
     }
 
-    /// A call of a CUDA runtime function that returns an error code; it is declared if it is not yet.
+    /// A call of a runtime function that returns an error code; it is declared if it is not yet.
     pub(super) fn cuda(&mut self, function: &str, arguments: &[Value<'m>]) -> Value<'m> {
+        let result = self.int_type(Int::I32);
+        self.call(function, result, arguments)
+    }
+
+    /// The same of one that returns a pointer.
+    pub(super) fn runtime_pointer(&mut self, function: &str, arguments: &[Value<'m>]) -> Value<'m> {
+        let result = self.pointer_type();
+        self.call(function, result, arguments)
+    }
+
+    fn call(&mut self, function: &str, result: LLVMTypeRef, arguments: &[Value<'m>]) -> Value<'m> {
         let name = c_string(function);
         let mut types: Vec<_> = arguments.iter().map(|argument| argument.ty().raw()).collect();
         let mut arguments: Vec<_> = arguments.iter().map(|argument| argument.raw()).collect();
         let count = u32::try_from(arguments.len()).unwrap_or(0);
         // SAFETY: the function is declared with the types of the arguments; with opaque pointers another declaration is as good.
         self.wrap(unsafe {
-            let signature = LLVMFunctionType(self.int_type(Int::I32), types.as_mut_ptr(), count, 0);
+            let signature = LLVMFunctionType(result, types.as_mut_ptr(), count, 0);
             let mut callee = LLVMGetNamedFunction(self.module, name.as_ptr());
             if callee.is_null() {
                 callee = LLVMAddFunction(self.module, name.as_ptr(), signature);
             }
             LLVMBuildCall2(self.builder, signature, callee, arguments.as_mut_ptr(), count, c"".as_ptr())
         })
+    }
+
+    /// Gives a call another argument.
+    pub(super) fn set_argument(&mut self, call: Value<'m>, index: u32, value: Value<'m>) {
+        if index < call.argument_count() {
+            // SAFETY: a call's arguments are its first operands; the value is a constant of the argument's type (a C `int`).
+            unsafe { LLVMSetOperand(call.raw(), index, value.raw()) }
+        }
     }
 
     /// Everybody who used `instruction` uses `value`, and it goes.

@@ -26,8 +26,13 @@ impl<'m> Names<'m> {
     /// Makes the variables that the plan needs, and counts at both allocations.
     pub(super) fn new(editor: &mut Editor<'m>, lowered: &Lowered<'m>, plan: &MergePlan) -> Self {
         let own = plan.keeps_host().then(|| editor.variable("echo.host"));
+        Self { own, ..Self::of_guarded(editor, lowered, plan) }
+    }
+
+    /// The same where each call keeps its own way: there h is the program's own buffer where p cannot be made.
+    pub(super) fn of_guarded(editor: &mut Editor<'m>, lowered: &Lowered<'m>, plan: &MergePlan) -> Self {
         if !plan.counted() {
-            return Self { count: None, own };
+            return Self::default();
         }
         let count = editor.counter("echo.names");
         for object in [plan.host(), plan.device()] {
@@ -42,7 +47,7 @@ impl<'m> Names<'m> {
             };
             editor.store(names, count);
         }
-        Self { count: Some(count), own }
+        Self { count: Some(count), own: None }
     }
 
     /// One name less, if the pointer is one: gives p where it is to be released, else null.

@@ -1,14 +1,16 @@
 //! R1: the allocation of h or d that dominates the other makes p.
 //!
-//! p is `cudaMallocManaged(&p, max(N, 1), cudaMemAttachGlobal)`: of zero bytes the call would fail, while P goes on. What the program sees
-//! of the call stays as it was: malloc's result is p (null if it failed), cudaMalloc's is the error code, with p in the variable that it
-//! was given, posix_memalign's is an errno.
+//! For `target=managed` p is `cudaMallocManaged(&p, max(N, 1), cudaMemAttachGlobal)`: of zero bytes the call would fail, while P goes on.
+//! For `target=adaptive` it is what `echo_rt_create` makes of N bytes, or null: then the pair stays two buffers, and each of its calls
+//! stays what it was (`guard`). What the program sees of the call stays as it was in both: malloc's result is p (null if it failed),
+//! cudaMalloc's is the error code, with p in the variable that it was given, posix_memalign's is an errno.
 //!
 //! Where the plan keeps the host buffer, its own allocation stays as well (`names`): for one byte, or for all if p could not be made.
 
 use super::edit::{Editor, Int};
+use super::guard::Guard;
 use super::names::Names;
-use super::{allocation, r2_renaming};
+use super::{Target, allocation, r2_renaming};
 use crate::analysis::program::Allocator;
 use crate::analysis::verdict::MergePlan;
 use crate::ir::Value;
@@ -18,21 +20,48 @@ use crate::lower::{Allocation, Delivery, Lowered};
 const ATTACH_GLOBAL: u64 = 1;
 /// `ENOMEM` of errno.h.
 const OUT_OF_MEMORY: u64 = 12;
+/// `ECHO_RT_EXCLUSIVE` of echo-rt: S5 holds for the pair.
+const EXCLUSIVE: u64 = 1;
 
 /// The merged buffer.
-pub(super) struct Merged<'m> {
+pub(super) enum Merged<'m> {
     /// p, or null where allocating failed; dominates the other allocation.
-    pub(super) pointer: Value<'m>,
-    /// The error code of making it.
-    pub(super) error: Value<'m>,
-    /// The program goes on without p where that failed, so the other allocation reports the failure.
-    pub(super) reports_failure: bool,
+    Value {
+        /// p.
+        pointer: Value<'m>,
+        /// The error code of making it.
+        error: Value<'m>,
+        /// The program goes on without p where that failed, so the other allocation reports the failure.
+        reports_failure: bool,
+    },
+    /// p is in this variable, where there is one.
+    Variable(Value<'m>),
+}
+
+impl<'m> Merged<'m> {
+    /// p.
+    pub(super) fn pointer(&self, editor: &mut Editor<'m>) -> Value<'m> {
+        match self {
+            Self::Value { pointer, .. } => *pointer,
+            Self::Variable(variable) => editor.load(*variable, "echo.merged.pointer"),
+        }
+    }
+
+    /// The error code that the other allocation gives, if it gives one.
+    pub(super) fn error(&self, editor: &Editor<'m>) -> Value<'m> {
+        match self {
+            Self::Value { error, reports_failure: true, .. } => *error,
+            Self::Value { .. } | Self::Variable(_) => editor.int(Int::I32, 0),
+        }
+    }
 }
 
 pub(super) fn apply<'m>(
     editor: &mut Editor<'m>,
     lowered: &Lowered<'m>,
     plan: &MergePlan,
+    target: Target,
+    guard: Guard<'m>,
     names: &Names<'m>,
 ) -> Merged<'m> {
     let creator = if lowered.instruction(plan.creates()) == Some(allocation(lowered, plan.host()).call) {
@@ -40,6 +69,16 @@ pub(super) fn apply<'m>(
     } else {
         allocation(lowered, plan.device())
     };
+    match (target, guard) {
+        (Target::Adaptive { threshold }, Guard::WhereMerged(variable)) => {
+            ask_runtime(editor, lowered, plan, creator, threshold, variable);
+            Merged::Variable(variable)
+        }
+        (Target::Managed, _) | (_, Guard::Always) => allocate_managed(editor, creator, names),
+    }
+}
+
+fn allocate_managed<'m>(editor: &mut Editor<'m>, creator: &Allocation<'m>, names: &Names<'m>) -> Merged<'m> {
     let call = editor.as_call(creator.call);
     // A variable of its own where the pointer is a result; else the program's.
     let variable = match creator.delivery {
@@ -77,7 +116,42 @@ pub(super) fn apply<'m>(
         _ => error,
     };
     editor.replace(call, result);
-    Merged { pointer, error, reports_failure: names.own.is_some() }
+    Merged::Value { pointer, error, reports_failure: names.own.is_some() }
+}
+
+/// Asks the runtime for p before the call; the call itself happens where it gave none.
+fn ask_runtime<'m>(
+    editor: &mut Editor<'m>,
+    lowered: &Lowered<'m>,
+    plan: &MergePlan,
+    creator: &Allocation<'m>,
+    threshold: u64,
+    variable: Value<'m>,
+) {
+    editor.before(creator.call);
+    let size = byte_count(editor, creator);
+    let threshold = editor.int(Int::I64, threshold);
+    let facts = editor.int(Int::I32, if plan.exclusive_ok() { EXCLUSIVE } else { 0 });
+    let site = editor.text(&site(lowered, plan));
+    let pointer = editor.runtime_pointer("echo_rt_create", &[size, threshold, facts, site]);
+    editor.store(pointer, variable);
+    let site = Guard::WhereMerged(variable).open(editor, creator.call);
+    if creator.allocator == Allocator::Calloc {
+        r2_renaming::clear(editor, pointer, size);
+    }
+    let success = editor.int(Int::I32, 0);
+    let result = r2_renaming::deliver(editor, creator, site.call, pointer, success);
+    site.close(editor, Some(result));
+}
+
+/// What a user calls the pair: `function: h (file:line) with d (file:line)`.
+fn site(lowered: &Lowered<'_>, plan: &MergePlan) -> String {
+    let program = &lowered.program;
+    let buffer = |id| {
+        let object = program.object(id);
+        format!("{} ({})", object.name, object.site)
+    };
+    format!("{}: {} with {}", program.function, buffer(plan.host()), buffer(plan.device()))
 }
 
 /// The host buffer's own allocation; gives h. All allocators that are kept take the size as their first arguments (calloc as two).

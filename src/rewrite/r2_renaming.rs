@@ -5,30 +5,49 @@
 
 use super::allocation;
 use super::edit::{Editor, Int};
+use super::guard::Guard;
 use super::r1_allocation::{Merged, byte_count, out_argument};
 use crate::analysis::program::Allocator;
 use crate::analysis::verdict::MergePlan;
 use crate::ir::Value;
-use crate::lower::{Delivery, Lowered};
+use crate::lower::{Allocation, Delivery, Lowered};
 
-pub(super) fn apply<'m>(editor: &mut Editor<'m>, lowered: &Lowered<'m>, plan: &MergePlan, merged: &Merged<'m>) {
+pub(super) fn apply<'m>(
+    editor: &mut Editor<'m>,
+    lowered: &Lowered<'m>,
+    plan: &MergePlan,
+    guard: Guard<'m>,
+    merged: &Merged<'m>,
+) {
     let second = if lowered.instruction(plan.yields()) == Some(allocation(lowered, plan.host()).call) {
         allocation(lowered, plan.host())
     } else {
         allocation(lowered, plan.device())
     };
-    let call = editor.as_call(second.call);
-    editor.before(call);
+    let site = guard.open(editor, second.call);
+    let pointer = merged.pointer(editor);
     if second.allocator == Allocator::Calloc {
         let size = byte_count(editor, second);
-        clear(editor, merged.pointer, size);
+        clear(editor, pointer, size);
     }
-    match second.delivery {
-        Delivery::Returned => editor.replace(call, merged.pointer),
+    let error = merged.error(editor);
+    let result = deliver(editor, second, site.call, pointer, error);
+    site.close(editor, Some(result));
+}
+
+/// Hands out p where the allocation would hand out its own pointer; gives the call's result, `error` where that is an error code.
+pub(super) fn deliver<'m>(
+    editor: &mut Editor<'m>,
+    allocation: &Allocation<'m>,
+    call: Value<'m>,
+    pointer: Value<'m>,
+    error: Value<'m>,
+) -> Value<'m> {
+    match allocation.delivery {
+        Delivery::Returned => pointer,
         Delivery::Slot(_) | Delivery::Memory => {
-            editor.store(merged.pointer, out_argument(second, call));
-            let result = if merged.reports_failure { merged.error } else { editor.int(Int::I32, 0) };
-            editor.replace(call, result);
+            editor.store(pointer, out_argument(allocation, call));
+            error
         }
     }
 }

@@ -1,43 +1,51 @@
 //! R4: of the frees of h and d, the plan says which one releases p; the others go.
 //!
-//! The pointer that a free was given is p, so releasing is `cudaFree` of the same value (of null it does nothing, as free did). A free
-//! that goes leaves the wait that the plan says, for a cudaFree waited. Where h has kept a buffer of its own (`names`), its free stays and
-//! is given that one, and p is released only if h is not it.
+//! The pointer that a free was given is p, so releasing is `cudaFree` (`echo_rt_release` where the runtime made p) of the same value (of
+//! null it does nothing, as free did). A free that goes leaves the wait that the plan says, for a cudaFree waited. Where h has kept a buffer
+//! of its own (`names`), its free stays and is given that one, and p is released only if h is not it.
 
 use super::edit::{Editor, Int};
+use super::guard::Guard;
 use super::names::Names;
-use super::waits;
+use super::{Target, waits};
 use crate::analysis::program::Event;
 use crate::analysis::verdict::{FreeAction, MergePlan};
 use crate::ir::Value;
 use crate::lower::Lowered;
 
-pub(super) fn apply<'m>(editor: &mut Editor<'m>, lowered: &Lowered<'m>, plan: &MergePlan, names: &Names<'m>) {
+pub(super) fn apply<'m>(
+    editor: &mut Editor<'m>,
+    lowered: &Lowered<'m>,
+    plan: &MergePlan,
+    target: Target,
+    guard: Guard<'m>,
+    names: &Names<'m>,
+) {
     for (node, action) in plan.frees() {
         let Some(free) = lowered.instruction(*node) else { continue };
-        let free = editor.as_call(free);
         let Some(pointer) = free.argument(0) else { continue };
-        editor.before(free);
+        let site = guard.open(editor, free);
         let (wait, releases) = match action {
             FreeAction::Drop { wait } => (*wait, false),
             FreeAction::Release { wait } | FreeAction::Count { wait } => (*wait, true),
         };
-        let waited = wait.map(|scope| waits::wait(editor, scope, free));
+        let waited = wait.map(|scope| waits::wait(editor, scope, site.call));
         let mut released = releases.then(|| names.release(editor, pointer));
         let of_host = matches!(lowered.program.node(*node).event, Event::Free { object, .. } if object == plan.host());
         if let (true, Some(own)) = (of_host, names.own) {
-            let is_own = free_own(editor, own, free, pointer);
+            let is_own = free_own(editor, own, site.call, pointer);
             let null = editor.null();
             released = released.map(|p| editor.select(is_own, null, p));
         }
-        let released = released.map(|p| editor.cuda("cudaFree", &[p]));
-        if free.ty().int_width().is_none() {
-            // free, operator delete: no result.
-            editor.erase(free);
-        } else {
-            let result = released.or(waited).unwrap_or_else(|| editor.int(Int::I32, 0));
-            editor.replace(free, result);
-        }
+        let release = match target {
+            Target::Managed => "cudaFree",
+            Target::Adaptive { .. } => "echo_rt_release",
+        };
+        let released = released.map(|p| editor.cuda(release, &[p]));
+        // free and operator delete have no result.
+        let has_result = site.call.ty().int_width().is_some();
+        let result = has_result.then(|| released.or(waited).unwrap_or_else(|| editor.int(Int::I32, 0)));
+        site.close(editor, result);
     }
 }
 

@@ -3,7 +3,8 @@
 use inkwell::context::Context as LlvmContext;
 use inkwell::values::AnyValue;
 
-use super::apply;
+use super::{Target, apply};
+use crate::analysis;
 use crate::analysis::verdict::{Decision, MergePlan};
 use crate::analysis::{AccessMode, Options, analyse};
 use crate::effects::{EffectTable, KernelEffects, ParamEffect};
@@ -14,6 +15,11 @@ use crate::lower::{Context, lower_function};
 /// Merges what the analysis accepts in `@main`; gives the function's text. Panics if nothing is accepted.
 #[track_caller]
 fn rewritten(ir: &str) -> String {
+    rewritten_for(Target::Managed, ir)
+}
+
+#[track_caller]
+fn rewritten_for(target: Target, ir: &str) -> String {
     let touches = ParamEffect { reads: true, writes: true, captures: false, writes_all: None };
     let kernel = KernelEffects { params: vec![Some(touches)], touches_other_memory: false };
     let effects = EffectTable { kernels: [("k".to_owned(), kernel)].into() };
@@ -24,7 +30,8 @@ fn rewritten(ir: &str) -> String {
     let context = Context::new(view, effects);
     let main = context.module.functions().find(|function| function.name() == "main").expect("main");
     let lowered = lower_function(&context, main).expect("a body");
-    let options = Options { theta_min: 0, access: AccessMode::Concurrent, ..Options::default() };
+    let for_analysis = if target == Target::Managed { analysis::Target::Managed } else { analysis::Target::Adaptive };
+    let options = Options { theta_min: 0, access: AccessMode::Concurrent, target: for_analysis, ..Options::default() };
     let verdicts = analyse(&lowered.program, &options);
     let plans: Vec<&MergePlan> = verdicts
         .iter()
@@ -34,7 +41,7 @@ fn rewritten(ir: &str) -> String {
         })
         .collect();
     assert!(!plans.is_empty(), "nothing accepted: {verdicts:#?}");
-    apply(context.module, lowered, &plans);
+    apply(context.module, lowered, &plans, target);
     module.verify().unwrap_or_else(|error| panic!("{}\n{}", error.to_string_lossy(), module.print_to_string()));
     module.get_function("main").expect("main").print_to_string().to_string()
 }
@@ -108,6 +115,7 @@ fn program(allocations: &str, uploads: &str, downloads: &str, releases: &str) ->
     )
 }
 
+const ADAPTIVE: Target = Target::Adaptive { threshold: 4096 };
 const MALLOC: &str =
     "%h = call ptr @malloc(i64 64)\n%e1 = call i32 @cudaMalloc(ptr %d.slot, i64 64)\n%d = load ptr, ptr %d.slot";
 const UP: &str = "%e2 = call i32 @cudaMemcpy(ptr %d, ptr %h, i64 64, i32 1)";
@@ -279,6 +287,75 @@ fn calls_forget_that_a_restrict_pointer_was_apart_from_them() {
     lacks(call, &["noalias"]);
     let store = text.lines().find(|line| line.contains("store float")).expect("the store");
     assert!(store.contains("!alias.scope") && store.contains("!noalias"), "host code keeps what it knows: {store}");
+}
+
+#[test]
+fn the_runtime_decides_and_each_call_keeps_its_own_way() {
+    let text = rewritten_for(ADAPTIVE, &program(MALLOC, UP, DOWN, FREE));
+    in_order(
+        &text,
+        &[
+            "%echo.pair = alloca ptr",
+            "store ptr null, ptr %echo.pair",
+            "call ptr @echo_rt_create(i64 64, i64 4096, i32 1, ptr @echo.site)",
+            "echo.merged",
+            "@malloc(i64 64)",
+            "phi ptr",
+            "store ptr %echo.merged.pointer, ptr %d.slot",
+            "call i32 @cudaMalloc(ptr %d.slot, i64 64)",
+            "phi i32 [ %e1,",
+            "call i32 @cudaMemcpy(ptr %d, ptr %2, i64 64, i32 1)",
+            "phi i32 [ %e2, ",
+            "@cudaLaunchKernel",
+            "call i32 @cudaStreamSynchronize(ptr null)",
+            "call i32 @cudaMemcpy(ptr %2, ptr %d, i64 64, i32 2)",
+            "call void @free(",
+            "call i32 @echo_rt_release(ptr %d)",
+            "call i32 @cudaFree(ptr %d)",
+        ],
+    );
+    lacks(&text, &["cudaMallocManaged"]);
+}
+
+#[test]
+fn the_runtime_may_decide_at_an_invoke() {
+    let allocations = "%h = invoke ptr @_Znwm(i64 64) to label %made unwind label %pad
+       pad:
+         %caught = landingpad {ptr, i32} cleanup
+         resume {ptr, i32} %caught
+       made:
+         %e1 = invoke i32 @cudaMalloc(ptr %d.slot, i64 64) to label %both unwind label %pad2
+       pad2:
+         %caught2 = landingpad {ptr, i32} cleanup
+         call void @_ZdlPv(ptr %h)
+         resume {ptr, i32} %caught2
+       both:
+         %d = load ptr, ptr %d.slot";
+    let upload = "%e2 = invoke i32 @cudaMemcpy(ptr %d, ptr %h, i64 64, i32 1) to label %up unwind label %pad2\nup:";
+    let released = "call void @_ZdlPv(ptr %h)\n%e4 = call i32 @cudaFree(ptr %d)";
+    let text = rewritten_for(ADAPTIVE, &program(allocations, upload, DOWN, released));
+    in_order(
+        &text,
+        &["invoke ptr @_Znwm(i64 64)", "to label %echo.join", "invoke i32 @cudaMalloc", "invoke i32 @cudaMemcpy"],
+    );
+}
+
+#[test]
+fn calloc_clears_p_only_where_there_is_one() {
+    let calloc = MALLOC.replace("@malloc(i64 64)", "@calloc(i64 16, i64 4)");
+    let text = rewritten_for(ADAPTIVE, &program(&calloc, UP, DOWN, FREE));
+    in_order(&text, &["@echo_rt_create", "echo.merged", "@llvm.memset.p0.i64(ptr align 1", "@calloc(i64 16, i64 4)"]);
+}
+
+#[test]
+fn a_copy_to_a_third_buffer_goes_by_the_addresses() {
+    let other = "%f.slot = alloca ptr
+        %e11 = call i32 @cudaMalloc(ptr %f.slot, i64 64)
+        %f = load ptr, ptr %f.slot";
+    let down = format!("{DOWN}\n%e12 = call i32 @cudaMemcpy(ptr %f, ptr %d, i64 64, i32 3)");
+    let ir = program(&format!("{MALLOC}\n{other}"), UP, &down, FREE);
+    in_order(&rewritten_for(ADAPTIVE, &ir), &["@cudaMemcpy(ptr %f, ptr %d, i64 64, i32 4)"]);
+    in_order(&rewritten(&ir), &["@cudaMemcpy(ptr %f, ptr %d, i64 64, i32 3)"]);
 }
 
 /// Malloc, then what `makes` %d, work with both, and `frees`.

@@ -1,8 +1,8 @@
-//! A wait of the event program as a call.
+//! Waits of the event program as calls, and where a copy call has its direction.
 
 use super::edit::Editor;
 use crate::analysis::program::WaitScope;
-use crate::calls::cuda::{Meaning, StreamArg};
+use crate::calls::cuda::{CopyKind, Meaning, StreamArg};
 use crate::calls::{Callee, classify};
 use crate::ir::Value;
 
@@ -35,4 +35,15 @@ fn own_stream<'m>(editor: &Editor<'m>, call: Value<'m>) -> Option<(Value<'m>, bo
         StreamArg::Arg(index) => call.argument(u32::from(index))?,
     };
     Some((handle, per_thread))
+}
+
+/// Which argument of a copy call gives its direction.
+pub(super) fn direction(call: Value<'_>) -> Option<u32> {
+    let Callee::Cuda { row, .. } = classify(&call.called_function()?.name()) else { return None };
+    match row.meaning {
+        Meaning::Copy { kind: CopyKind::Arg(argument), .. } => Some(u32::from(argument)),
+        // (symbol or pointer, pointer or symbol, count, offset, kind …)
+        Meaning::SymbolCopy { .. } => Some(4),
+        _ => None,
+    }
 }

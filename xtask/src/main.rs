@@ -1,9 +1,11 @@
 //! The project's commands. Two of them do everything, set-up included: `cargo xtask demo` and `cargo xtask test`.
 
+mod bench;
 mod context;
 mod demo;
 mod failure;
 mod gpu;
+mod install;
 mod products;
 mod samples;
 mod setup;
@@ -44,6 +46,12 @@ enum Action {
         #[arg(long, value_name = "MAJOR")]
         plugin: Option<Major>,
     },
+    /// Build Echo and copy command, plugin, runtime and CMake package to `bin` and `lib` of a folder.
+    Install {
+        /// The folder, such as ~/.local or /usr/local.
+        #[arg(long, value_name = "FOLDER")]
+        prefix: PathBuf,
+    },
     /// Compile the samples without and with the plugin, run both on the CPU device, and show what was merged and what it saves.
     Demo {
         /// Only these samples.
@@ -70,6 +78,18 @@ enum Action {
         /// The folder [default: target/gpu].
         #[arg(long, value_name = "FOLDER")]
         out: Option<PathBuf>,
+    },
+    /// Measure what the passes cost in `opt -O2` on generated modules; exit code 1 if a bound of docs/performance.md is broken.
+    Bench {
+        /// Runs of each compilation, without and with the plugin in turns; the table has medians.
+        #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+        repeats: u32,
+        /// No larger modules than this many instructions.
+        #[arg(long, value_name = "INSTRUCTIONS", default_value_t = 1_000_000)]
+        up_to: usize,
+        /// Print JSON instead of the table.
+        #[arg(long)]
+        json: bool,
     },
     /// Run the whole test suite.
     Test,
@@ -107,6 +127,11 @@ fn run(command: &Action, context: &Context) -> Result<(), Failure> {
                 None => products::build(context),
             }
         }
+        Action::Install { prefix } => {
+            setup::complete(context, None)?;
+            products::build(context)?;
+            install::install(context, prefix)
+        }
         Action::Demo { samples, repeats, schedules, small, json } => {
             let options = demo::Options {
                 names: samples.clone(),
@@ -121,6 +146,9 @@ fn run(command: &Action, context: &Context) -> Result<(), Failure> {
             setup::complete(context, None)?;
             products::plugin(context, setup::LLVM_PREFERRED)?;
             gpu::bundle(context, arch, &out.clone().unwrap_or_else(|| context.target.join("gpu")))
+        }
+        Action::Bench { repeats, up_to, json } => {
+            bench::run(context, &bench::Options { repeats: *repeats as usize, up_to: *up_to, json: *json })
         }
         Action::Test => test_suite::run(context),
     }

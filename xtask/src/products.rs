@@ -11,10 +11,24 @@ use crate::failure::Failure;
 use crate::setup::{LLVM_OLD, LLVM_PREFERRED};
 use crate::tool;
 
-/// Builds the plugin for LLVM 22 and the CPU device.
+/// Builds the plugin for LLVM 22, the runtime of the adaptive target and the CPU device.
 pub(crate) fn build(context: &Context) -> Result<(), Failure> {
     plugin(context, LLVM_PREFERRED)?;
+    command(context)?;
+    runtime(context)?;
     device(context)
+}
+
+/// Builds the command: `target/release/echo-sr`.
+fn command(context: &Context) -> Result<(), Failure> {
+    tool::run_visibly(cargo(context).args(["build", "--release", "--package", "echo-sr-cli"]))
+}
+
+/// Builds what programs compiled with `target=adaptive` link: `target/release/libecho_rt.a`.
+fn runtime(context: &Context) -> Result<(), Failure> {
+    let release = context.target.join("release");
+    tool::run_visibly(cargo(context).args(["build", "--release", "--package", "echo-rt-static"]))?;
+    install(&release.join("libecho_rt_static.a"), &release.join("libecho_rt.a"))
 }
 
 /// Builds the plugin for one LLVM major: `target/release/libecho_sr.so` for the preferred one, `target/llvm19/release/…` for the old one
@@ -54,7 +68,7 @@ fn device(context: &Context) -> Result<(), Failure> {
 }
 
 /// Copies `from` over `to` if it is another file by now; by a rename, since a program that runs from `to` must keep its file.
-fn install(from: &Path, to: &Path) -> Result<(), Failure> {
+pub(crate) fn install(from: &Path, to: &Path) -> Result<(), Failure> {
     let newer =
         |from: &Path, to: &Path| Some(from.metadata().ok()?.modified().ok()? > to.metadata().ok()?.modified().ok()?);
     if newer(from, to) == Some(false) {

@@ -35,21 +35,42 @@ fn xtask(arguments: &[&str]) {
 
 /// Builds `source` with the CPU device's driver, with a plugin and its options or without.
 fn build(source: &Path, program: &Path, plugin: Option<(&Path, &str)>) {
-    let uma = root().join("target/uma");
-    let mut command = Command::new(uma.join("bin/uma-clang++"));
-    command.args(["-O2", "-g"]).arg(source).arg("-o").arg(program).arg("-L").arg(uma.join("lib")).arg("-lcudart");
+    let object = program.with_extension("o");
+    compile(source, &object, plugin);
+    link(&object, None, program);
+}
+
+fn compile(source: &Path, object: &Path, plugin: Option<(&Path, &str)>) {
+    let mut command = driver();
+    command.args(["-O2", "-g", "-c"]).arg(source).arg("-o").arg(object);
     command.env_remove("ECHO_SR_OPTIONS");
     if let Some((plugin, options)) = plugin {
         command.arg(format!("-fpass-plugin={}", plugin.display())).env("ECHO_SR_OPTIONS", options);
         // A module that the rewrite left invalid may still run; LLVM's verifier after each pass tells.
         command.args(["-Xclang", "-llvm-verify-each"]);
     }
+    succeed(&mut command);
+}
+
+/// `runtime`: what stands for libecho_rt.a.
+fn link(object: &Path, runtime: Option<&Path>, program: &Path) {
+    let library = root().join("target/uma/lib");
+    let mut command = driver();
+    command.arg(object).args(runtime).arg("-o").arg(program).arg("-L").arg(library).arg("-lcudart");
+    succeed(&mut command);
+}
+
+fn driver() -> Command {
+    Command::new(root().join("target/uma/bin/uma-clang++"))
+}
+
+fn succeed(command: &mut Command) {
     let output = command.output().expect("the driver starts");
-    assert!(output.status.success(), "{}:\n{}", source.display(), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{command:?}:\n{}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// What a program prints and how it ends, in one mode of the device.
-fn run(program: &Path, schedule: &str, access: &str) -> String {
+fn run(program: &Path, schedule: &str, access: &str, more: &[(&str, &str)]) -> String {
     let output = Command::new("timeout")
         .arg("60")
         .arg(program)
@@ -57,6 +78,7 @@ fn run(program: &Path, schedule: &str, access: &str) -> String {
         .env("LD_LIBRARY_PATH", root().join("target/uma/lib"))
         .env("UMA_DEVICE_SCHEDULE", schedule)
         .env("UMA_DEVICE_ACCESS", access)
+        .envs(more.iter().copied())
         .output()
         .expect("timeout starts");
     let end = if output.status.success() { String::new() } else { format!("{}\n", output.status) };
@@ -112,18 +134,18 @@ fn check_verdicts(source: &Path, pairs: &[Value]) -> Vec<String> {
 }
 
 /// Builds and runs one program in all ways; what is wrong, one line each.
-fn check(source: &Path, folder: &Path, plugin: &Path) -> Vec<String> {
+fn check(source: &Path, folder: &Path, tools: &Tools) -> Vec<String> {
     let name = source.file_stem().expect("a program has a name").to_string_lossy().into_owned();
     let (plain, echo) = (folder.join(&name), folder.join(format!("{name}-echo")));
     let lines = folder.join(format!("{name}.jsonl"));
     build(source, &plain, None);
-    build(source, &echo, Some((plugin, &format!("report={}", lines.display()))));
+    build(source, &echo, Some((&tools.plugin, &format!("report={}", lines.display()))));
     let mut wrong = check_verdicts(source, &report(&lines));
-    let expected = run(&plain, "eager", "exclusive");
+    let expected = run(&plain, "eager", "exclusive", &[]);
     for schedule in SCHEDULES {
         for access in ACCESS {
             for program in [&plain, &echo] {
-                let printed = run(program, schedule, access);
+                let printed = run(program, schedule, access, &[]);
                 if printed != expected {
                     let which = if program == &plain { "without" } else { "with" };
                     wrong.push(format!(
@@ -133,7 +155,54 @@ fn check(source: &Path, folder: &Path, plugin: &Path) -> Vec<String> {
             }
         }
     }
+    wrong.extend(check_adaptive(source, &folder.join(format!("{name}-adaptive")), tools, &expected));
     wrong.into_iter().map(|text| format!("{name}: {text}")).collect()
+}
+
+/// The same for `target=adaptive`, with the runtime and with one that mixes backends; only outputs count.
+fn check_adaptive(source: &Path, program: &Path, tools: &Tools, expected: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let mut check = |schedule: &str, access: &str, more: &[(&str, &str)]| {
+        let printed = run(program, schedule, access, more);
+        if printed != expected {
+            wrong.push(format!("adaptive, {more:?}, {schedule}, {access}: printed\n{printed}instead of\n{expected}"));
+        }
+    };
+    let object = program.with_extension("o");
+    compile(source, &object, Some((tools.plugin.as_path(), "target=adaptive")));
+    link(&object, Some(&tools.runtime), program);
+    for backend in ["", "mapped", "separate"] {
+        check("lazy", "exclusive", &[("ECHO_RT_BACKEND", backend)]);
+    }
+    link(&object, Some(&tools.mixed_runtime), program);
+    for (seed, schedule) in ["1", "2", "3", "4", "5", "6"].into_iter().zip(SCHEDULES.into_iter().cycle()) {
+        check(schedule, ACCESS[0], &[("MIXED_RUNTIME_SEED", seed)]);
+    }
+    wrong
+}
+
+/// What programs are built with.
+struct Tools {
+    plugin: PathBuf,
+    /// libecho_rt.a
+    runtime: PathBuf,
+    /// The test's own, as an object file.
+    mixed_runtime: PathBuf,
+}
+
+impl Tools {
+    fn new(folder: &Path) -> Self {
+        let release = root().join("target/release");
+        let mixed_runtime = folder.join("mixed_runtime.o");
+        let compiled = Command::new("gcc")
+            .args(["-O1", "-Wall", "-Werror", "-c"])
+            .arg(root().join("tests/programs/mixed_runtime.c"))
+            .arg("-o")
+            .arg(&mixed_runtime)
+            .status();
+        assert!(compiled.is_ok_and(|status| status.success()), "gcc compiles the mixed runtime");
+        Self { plugin: release.join("libecho_sr.so"), runtime: release.join("libecho_rt.a"), mixed_runtime }
+    }
 }
 
 #[test]
@@ -148,13 +217,13 @@ fn verdicts_are_right_and_outputs_stay_the_same() {
     sources.sort();
     assert!(sources.len() >= 20, "{} programs", sources.len());
 
-    let plugin = root().join("target/release/libecho_sr.so");
+    let tools = Tools::new(folder.path());
     let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
                 while let Some(source) = sources.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let found = check(source, folder.path(), &plugin);
+                    let found = check(source, folder.path(), &tools);
                     wrong.lock().expect("no thread has panicked").extend(found);
                 }
             });
@@ -181,7 +250,7 @@ fn a_lost_wait_gives_a_wrong_result_in_the_lazy_schedule() {
     let (sound, broken) = (folder.path().join("sound"), folder.path().join("broken"));
     build(&source, &sound, Some((&root().join("target/release/libecho_sr.so"), "")));
     build(&source, &broken, Some((&target.join("debug/libecho_sr.so"), "")));
-    let expected = run(&sound, "lazy", "concurrent");
+    let expected = run(&sound, "lazy", "concurrent", &[]);
     assert!(expected.starts_with("h "), "{expected}");
-    assert_ne!(run(&broken, "lazy", "concurrent"), expected, "the lost wait was not noticed");
+    assert_ne!(run(&broken, "lazy", "concurrent", &[]), expected, "the lost wait was not noticed");
 }

@@ -16,6 +16,18 @@ pub enum Backend {
 }
 
 impl Backend {
+    /// What users call it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Managed => "managed",
+            Self::Mapped => "mapped",
+            Self::System => "system",
+            Self::Pinned => "pinned",
+            Self::Separate => "separate",
+        }
+    }
+
     /// Host and device share the bytes, so linking copies go.
     #[must_use]
     pub fn is_merged(self) -> bool {

@@ -7,6 +7,8 @@ pub struct CudaError(pub i32);
 impl CudaError {
     /// `cudaErrorMemoryAllocation`.
     pub const MEMORY_ALLOCATION: Self = Self(2);
+    /// `cudaErrorInvalidValue`.
+    pub const INVALID_VALUE: Self = Self(1);
 }
 
 /// Which way a linking copy goes.
@@ -59,4 +61,8 @@ pub trait Cuda {
     /// # Errors
     /// What the runtime says, errors of earlier asynchronous work included.
     fn synchronize(&self) -> Result<(), CudaError>;
+    /// `cudaPeekAtLastError`: some call of this thread has failed and nobody has looked.
+    fn has_error(&self) -> bool;
+    /// `cudaGetLastError`: the last failure of this thread is forgotten.
+    fn forget_error(&self);
 }

@@ -13,10 +13,20 @@
 //! | [`Backend::Pinned`] | page-locked memory, device memory and the copies | only synchronous copies in the program |
 //! | [`Backend::Separate`] | heap memory, device memory and the copies | nothing |
 
+//!
+//! Programs compiled with `target=adaptive` reach it through `libecho_rt.a` (package `echo-rt-static`), which has a C interface; Echo-DR
+//! links it as a crate.
+
 mod backend;
 mod cuda;
+#[cfg(test)]
+mod fake;
+mod merged;
 mod pair;
+mod runtime;
 
 pub use backend::{Backend, DeviceFacts, PairFacts, choose, usable};
 pub use cuda::{Cuda, CudaError, Direction};
+pub use merged::Merged;
 pub use pair::Pair;
+pub use runtime::{Request, Runtime, Wishes};

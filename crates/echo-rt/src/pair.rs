@@ -1,6 +1,6 @@
 //! A host and a device buffer that are one where the backend merges them.
 
-use crate::{Backend, Cuda, CudaError, Direction};
+use crate::{Backend, Cuda, CudaError, Direction, Merged};
 
 /// A pair with its backend. Release it with [`Pair::release`]; dropping it without leaks the memory, as a program that never frees does.
 #[derive(Debug)]
@@ -19,22 +19,8 @@ impl Pair {
     /// The error of the separate allocation, once nothing else is left to try.
     pub fn allocate(cuda: &impl Cuda, backend: Backend, bytes: usize) -> Result<Self, CudaError> {
         let asked = bytes.max(1);
-        let merged = match backend {
-            Backend::Managed => cuda.malloc_managed(asked).ok(),
-            Backend::Mapped => match cuda.host_alloc(asked) {
-                Ok((host, device)) if host == device => Some(host),
-                Ok((host, _)) => {
-                    // The block is of no use; that it can't be given back is no reason to fail the allocation.
-                    let _ = cuda.host_free(host);
-                    None
-                }
-                Err(_) => None,
-            },
-            Backend::System => cuda.heap_alloc(asked),
-            Backend::Pinned | Backend::Separate => None,
-        };
-        if let Some(address) = merged {
-            return Ok(Self { backend, host: address, device: address, bytes });
+        if let Some(merged) = Merged::allocate(cuda, backend, bytes) {
+            return Ok(Self { backend, host: merged.address(), device: merged.address(), bytes });
         }
         if backend == Backend::Pinned
             && let Ok((host, _)) = cuda.host_alloc(asked)
@@ -99,98 +85,26 @@ impl Pair {
     /// # Errors
     /// What the waits and frees say; everything is released as far as possible.
     pub fn release(self, cuda: &impl Cuda) -> Result<(), CudaError> {
-        match self.backend {
-            Backend::Managed => cuda.free(self.host),
-            Backend::Mapped => {
-                let waited = cuda.synchronize();
-                cuda.host_free(self.host).and(waited)
-            }
-            Backend::System => {
-                let waited = cuda.synchronize();
-                cuda.heap_free(self.host);
-                waited
-            }
-            Backend::Pinned => {
-                let freed = cuda.free(self.device);
-                cuda.host_free(self.host).and(freed)
-            }
-            Backend::Separate => {
-                let freed = cuda.free(self.device);
-                cuda.heap_free(self.host);
-                freed
-            }
+        if let Some(merged) = self.merged() {
+            return merged.release(cuda);
         }
+        let freed = cuda.free(self.device);
+        if self.backend == Backend::Pinned {
+            return cuda.host_free(self.host).and(freed);
+        }
+        cuda.heap_free(self.host);
+        freed
+    }
+
+    fn merged(&self) -> Option<Merged> {
+        self.backend.is_merged().then_some(Merged::of(self.backend, self.host))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::cell::{Cell, RefCell};
-    use std::collections::BTreeMap;
-
     use super::*;
-
-    /// Counts blocks of each kind, records copies and waits, and fails the kinds that it is told to.
-    #[derive(Default)]
-    struct Fake {
-        next: Cell<usize>,
-        live: RefCell<BTreeMap<usize, &'static str>>,
-        log: RefCell<Vec<String>>,
-        refuse: &'static [&'static str],
-        split_alias: bool,
-    }
-
-    impl Fake {
-        fn take(&self, kind: &'static str) -> Option<usize> {
-            if self.refuse.contains(&kind) {
-                return None;
-            }
-            self.next.set(self.next.get() + 0x1000);
-            self.live.borrow_mut().insert(self.next.get(), kind);
-            Some(self.next.get())
-        }
-        fn give(&self, address: usize, kind: &'static str) {
-            assert_eq!(self.live.borrow_mut().remove(&address), Some(kind), "freed by the wrong allocator");
-            self.log.borrow_mut().push(format!("free {kind}"));
-        }
-    }
-
-    impl Cuda for Fake {
-        fn malloc(&self, _: usize) -> Result<usize, CudaError> {
-            self.take("device").ok_or(CudaError::MEMORY_ALLOCATION)
-        }
-        fn free(&self, address: usize) -> Result<(), CudaError> {
-            let kind = self.live.borrow()[&address];
-            assert!(kind == "device" || kind == "managed");
-            self.give(address, kind);
-            Ok(())
-        }
-        fn malloc_managed(&self, _: usize) -> Result<usize, CudaError> {
-            self.take("managed").ok_or(CudaError::MEMORY_ALLOCATION)
-        }
-        fn host_alloc(&self, _: usize) -> Result<(usize, usize), CudaError> {
-            let address = self.take("pinned").ok_or(CudaError::MEMORY_ALLOCATION)?;
-            Ok((address, if self.split_alias { address + 7 } else { address }))
-        }
-        fn host_free(&self, address: usize) -> Result<(), CudaError> {
-            self.give(address, "pinned");
-            Ok(())
-        }
-        fn heap_alloc(&self, _: usize) -> Option<usize> {
-            self.take("heap")
-        }
-        fn heap_free(&self, address: usize) {
-            self.give(address, "heap");
-        }
-        fn copy(&self, dst: usize, src: usize, bytes: usize, _: Direction) -> Result<(), CudaError> {
-            self.log.borrow_mut().push(format!("copy {dst:x} {src:x} {bytes}"));
-            Ok(())
-        }
-        fn synchronize(&self) -> Result<(), CudaError> {
-            self.log.borrow_mut().push("wait".into());
-            Ok(())
-        }
-    }
+    use crate::fake::Fake;
 
     #[test]
     fn merged_pairs_have_one_address_and_wait_where_they_copied() {
@@ -199,9 +113,9 @@ mod tests {
             let pair = Pair::allocate(&cuda, backend, 64).unwrap();
             assert_eq!((pair.backend(), pair.host()), (backend, pair.device()));
             pair.link(&cuda, Direction::DeviceToHost, 0, 64).unwrap();
-            assert_eq!(*cuda.log.borrow(), ["wait"]);
+            assert_eq!(cuda.log(), ["wait"]);
             pair.release(&cuda).unwrap();
-            assert!(cuda.live.borrow().is_empty());
+            assert!(cuda.live().is_empty());
         }
     }
 
@@ -213,35 +127,34 @@ mod tests {
             assert_ne!(pair.host(), pair.device());
             pair.link(&cuda, Direction::HostToDevice, 16, 8).unwrap();
             let expected = format!("copy {:x} {:x} 8", pair.device() + 16, pair.host() + 16);
-            assert_eq!(*cuda.log.borrow(), [expected]);
+            assert_eq!(cuda.log(), [expected]);
             pair.release(&cuda).unwrap();
-            assert!(cuda.live.borrow().is_empty());
+            assert!(cuda.live().is_empty());
         }
     }
 
     #[test]
     fn a_refused_backend_falls_back_and_leaks_nothing() {
-        let refuse: &[&str] = &["managed", "pinned"];
         for backend in [Backend::Managed, Backend::Mapped, Backend::Pinned] {
-            let cuda = Fake { refuse, ..Fake::default() };
+            let cuda = Fake::refusing(&["managed", "pinned"]);
             let pair = Pair::allocate(&cuda, backend, 0).unwrap();
             assert_eq!(pair.backend(), Backend::Separate);
             pair.release(&cuda).unwrap();
-            assert!(cuda.live.borrow().is_empty());
+            assert!(cuda.live().is_empty());
         }
-        let cuda = Fake { split_alias: true, ..Fake::default() };
+        let cuda = Fake::with_another_alias();
         let pair = Pair::allocate(&cuda, Backend::Mapped, 8).unwrap();
         assert_eq!(pair.backend(), Backend::Separate, "an alias at another address can't be merged");
         pair.release(&cuda).unwrap();
-        assert!(cuda.live.borrow().is_empty());
+        assert!(cuda.live().is_empty());
     }
 
     #[test]
     fn a_failing_device_allocation_gives_back_the_host_half() {
         for backend in [Backend::Pinned, Backend::Separate] {
-            let cuda = Fake { refuse: &["device"], ..Fake::default() };
+            let cuda = Fake::refusing(&["device"]);
             assert_eq!(Pair::allocate(&cuda, backend, 8).unwrap_err(), CudaError::MEMORY_ALLOCATION);
-            assert!(cuda.live.borrow().is_empty());
+            assert!(cuda.live().is_empty());
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::Path;
 
-use super::pair::PairReport;
+use crate::PairReport;
 
 /// Appends one line a pair to the file, which is made if it is not there. All lines of a call are written at once, so that compilers
 /// that run side by side do not mix theirs.
@@ -23,9 +23,21 @@ pub fn append(path: &Path, pairs: &[PairReport]) -> io::Result<()> {
     OpenOptions::new().create(true).append(true).open(path)?.write_all(&lines)
 }
 
+/// Reads what [`append`] wrote.
+///
+/// # Errors
+/// A line that is no report; the error has its number.
+pub fn parse(text: &str) -> io::Result<Vec<PairReport>> {
+    let line = |(index, line): (usize, &str)| {
+        serde_json::from_str(line)
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, format!("line {}: {error}", index + 1)))
+    };
+    text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).map(line).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::pair::samples;
+    use crate::samples;
     use super::*;
 
     #[test]
@@ -36,7 +48,7 @@ mod tests {
         append(&path, &[]).unwrap();
         append(&path, &[samples::declined(), samples::merged()]).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
-        let pairs: Vec<PairReport> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let pairs = parse(&text).unwrap();
         assert_eq!(pairs, [samples::merged(), samples::declined(), samples::merged()]);
     }
 
@@ -48,6 +60,13 @@ mod tests {
         assert_eq!(line["reasons"][0]["code"], "S1-device-value-overwritten");
         assert_eq!(line["reasons"][0]["witness"][1]["text"], "kernel reads `d`");
         assert_eq!(line["bytes"], serde_json::Value::Null);
+    }
+
+    #[test]
+    fn a_line_that_is_no_report_is_named() {
+        let good = serde_json::to_string(&samples::merged()).unwrap();
+        let error = parse(&format!("{good}\n{{\"function\": 1}}\n")).unwrap_err();
+        assert!(error.to_string().starts_with("line 2: "), "{error}");
     }
 
     #[test]

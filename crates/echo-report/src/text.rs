@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::pair::{Outcome, PairReport};
+use crate::pair::{Outcome, PairReport};
 
 impl Display for PairReport {
     /// ```text
@@ -29,6 +29,10 @@ impl Display for PairReport {
             Some(bytes) => writeln!(f, "  size         {bytes} bytes")?,
             None => writeln!(f, "  size         known at run time")?,
         }
+        if let Some(saved) = self.saved_per_iteration {
+            let verb = if self.outcome == Outcome::Declined { "would save" } else { "saves" };
+            writeln!(f, "  {verb:<11}  {saved} bytes each time around the loop")?;
+        }
         let copies: Vec<_> = self.copies.iter().map(ToString::to_string).collect();
         let title = if self.outcome == Outcome::Merged { "copies gone" } else { "copies     " };
         writeln!(f, "  {title}  {}", if copies.is_empty() { "none".to_owned() } else { copies.join(", ") })?;
@@ -54,6 +58,17 @@ impl Display for PairReport {
 }
 
 impl PairReport {
+    /// The number of what became of it (`ESR101` …); a declined pair has one a reason instead.
+    #[must_use]
+    pub fn number(&self) -> Option<&'static str> {
+        match self.outcome {
+            Outcome::Merged => Some("ESR101"),
+            Outcome::OverLimit => Some("ESR102"),
+            Outcome::Mergeable => Some("ESR103"),
+            Outcome::Declined => None,
+        }
+    }
+
     /// The verdict in a few words, with its number.
     #[must_use]
     pub fn headline(&self) -> String {
@@ -61,6 +76,7 @@ impl PairReport {
         match self.outcome {
             Outcome::Merged => "merged (ESR101)".to_owned(),
             Outcome::OverLimit => "could be merged, but merge-limit is reached (ESR102)".to_owned(),
+            Outcome::Mergeable => "can be merged (ESR103)".to_owned(),
             Outcome::Declined => match (first, self.reasons.len()) {
                 (None, _) => "declined".to_owned(),
                 (Some(reason), 1) => format!("declined, {} ({})", reason.code, reason.number),
@@ -74,7 +90,7 @@ impl PairReport {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pair::samples;
+    use crate::samples;
 
     #[test]
     fn a_merged_pair_shows_what_went_and_what_stays() {
