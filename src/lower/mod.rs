@@ -10,7 +10,7 @@
 //! - `premise`: the edges that "allocations succeed" rules out;
 //! - `pointers`: which values point into which object;
 //! - `uses`: accesses, and uses that are no accesses, of those values outside of calls;
-//! - `events` (with `launches`, `handles`): what each call does, in program order.
+//! - `events` (with `launches`, `grids`, `handles`): what each call does, in program order.
 //!
 //! Soundness rests on one rule: every use of a followed pointer ends as an access, as a [`PointerUse`], or as a [`Blemish`]; what is not
 //! understood is a blemish or a use that declines, never nothing. A buffer all of whose uses are of the first kind cannot be reached in
@@ -21,6 +21,7 @@ mod callees;
 mod context;
 mod events;
 mod flow;
+mod grids;
 mod handles;
 mod intrinsics;
 mod launches;
