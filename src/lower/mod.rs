@@ -19,6 +19,7 @@
 mod allocations;
 mod callees;
 mod context;
+mod devices;
 mod events;
 mod flow;
 mod handles;
@@ -123,6 +124,7 @@ pub fn lower_function<'m>(context: &Context<'m>, function: Value<'m>) -> Option<
     lowering.order_of_allocations();
     lowering.pointer_uses();
     let positions = lowering.graph();
+    lowering.program.module.selects_devices = lowering.works_on_several_devices();
     lowering.place_findings(&positions);
     let Lowering { mut program, origins, handles, atoms, .. } = lowering;
     program.atoms = atoms.values().iter().map(|value| positions.get(value).copied()).collect();
@@ -179,7 +181,9 @@ impl<'m> Lowering<'_, 'm> {
         self.program.function = self.function.name();
         self.program.module = self.context.facts;
         // Any function but main may be called while work of its callers is in flight.
-        self.program.module.entry_quiet = self.function.name() == "main" && !self.context.constructors_launch();
+        let quiet = self.function.name() == "main" && !self.context.constructors_launch();
+        self.program.module.entry_quiet = quiet;
+        self.program.module.other_devices = self.context.facts.selects_devices && !quiet;
     }
 
     fn order_of_allocations(&mut self) {
