@@ -215,13 +215,13 @@ pub(super) fn pending(
     let program = rewritten.program();
     let facts = program.module;
     let mut entry = Pending::default();
-    if !facts.entry_quiet && !off(Mutant::S2CallersWork) || facts.starts_threads {
+    if !facts.entry_quiet && !off(Mutant::S2CallersWork) || facts.starts_threads || facts.other_devices {
         entry.add(Item::Outside, 0);
     }
     forward(program, cfg, entry, Pending::join, |node, state| {
         transfer(rewritten, waits, node, state);
-        if facts.starts_threads {
-            // Another thread may have started something meanwhile.
+        if facts.starts_threads || facts.other_devices {
+            // Another thread may have started something meanwhile; what runs on another device was not waited for.
             state.add(Item::Outside, 0);
         }
     })

@@ -19,6 +19,7 @@
 mod allocations;
 mod callees;
 mod context;
+mod devices;
 mod events;
 mod flow;
 mod grids;
@@ -139,6 +140,7 @@ pub fn lower_as<'m>(context: &Context<'m>, function: Value<'m>, name: &str) -> O
     lowering.order_of_allocations();
     lowering.pointer_uses();
     let positions = lowering.graph();
+    lowering.program.module.selects_devices = lowering.works_on_several_devices();
     let uses = lowering.found.uses.iter().map(|(at, ..)| *at).collect();
     let blemishes = lowering.found.blemishes.iter().map(|(at, ..)| *at).collect();
     lowering.place_findings(&positions);
@@ -198,7 +200,9 @@ impl<'m> Lowering<'_, 'm> {
         self.program.function = self.name.to_owned();
         self.program.module = self.context.facts;
         // Any function but main may be called while work of its callers is in flight.
-        self.program.module.entry_quiet = self.name == "main" && !self.context.constructors_launch();
+        let quiet = self.name == "main" && !self.context.constructors_launch();
+        self.program.module.entry_quiet = quiet;
+        self.program.module.other_devices = self.context.facts.selects_devices && !quiet;
     }
 
     fn order_of_allocations(&mut self) {
