@@ -112,13 +112,9 @@ impl Trial<'_> {
 
     fn compile_and_run(&self, case: &Case, more: &str) -> Result<(Option<How>, Files), Failure> {
         let files = Files::new(&emit::file(&[&case.program], self.in_main))?;
-        if self.build == Build::Plain {
-            self.compiler.plain(&files)?;
-        } else {
-            self.compiler.kernels(&files)?;
-            if let Err(failure) = self.compiler.host(&files, self.build, more) {
-                return Ok((Some(How::Compile(failure.to_string())), files));
-            }
+        self.compiler.kernels(&files)?;
+        if let Err(failure) = self.compiler.host(&files, self.build, more) {
+            return Ok((Some(How::Compile(failure.to_string())), files));
         }
         for mode in &self.modes {
             for input in 0..2 {
