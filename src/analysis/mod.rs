@@ -43,12 +43,14 @@ mod testing;
 mod tests;
 pub mod verdict;
 
+use std::collections::BTreeSet;
+
 use crate::mutants::{Mutant, off};
 use access::Accesses;
 use candidate::Candidate;
 use cfg::Cfg;
 use pair::Pair;
-use program::{ObjectId, Program, Site};
+use program::{NodeId, ObjectId, Program, Site};
 use rewritten::{Merge, Order, Rewritten};
 use s4_lifetime::Lifetime;
 use verdict::{Decision, Decline, Note, Reason, Verdict};
@@ -106,13 +108,14 @@ impl Default for Options {
 #[must_use]
 pub fn analyse(program: &Program, options: &Options) -> Vec<Verdict> {
     let cfg = Cfg::new(program);
-    let candidates = candidate::candidates(program, cfg.order());
-    if candidates.is_empty() {
+    let linked = candidate::linked(program, cfg.order());
+    if linked.is_empty() {
         return Vec::new();
     }
     let accesses = Accesses::new(program, &cfg);
+    let candidates = linked.into_iter().map(|(pair, links)| Candidate::new(&cfg, &accesses, pair, links));
     let prover = Prover { program, cfg: &cfg, accesses: &accesses, options };
-    let judged: Vec<Judged> = candidates.into_iter().map(|candidate| prover.judge_alone(candidate)).collect();
+    let judged: Vec<Judged> = candidates.map(|candidate| prover.judge_alone(candidate)).collect();
     let accepted = prover.choose(&judged);
     prover.verdicts(&judged, &accepted)
 }
@@ -133,21 +136,26 @@ struct Prover<'a> {
 }
 
 impl<'a> Prover<'a> {
-    fn pair(&self, candidate: &Candidate) -> Pair<'a> {
+    fn pair<'c>(&self, candidate: &'c Candidate) -> Pair<'c>
+    where
+        'a: 'c,
+    {
         Pair {
             program: self.program,
             cfg: self.cfg,
             accesses: self.accesses,
             host: candidate.host,
             device: candidate.device,
+            nodes: &candidate.nodes,
+            region: candidate.region,
         }
     }
 
-    fn rewritten<'m>(&self, merges: &'m [Merge]) -> Rewritten<'m>
+    fn rewritten<'m>(&self, merges: &'m [Merge<'m>]) -> Rewritten<'m>
     where
         'a: 'm,
     {
-        let rewritten = Rewritten::new(self.program, merges);
+        let rewritten = Rewritten::new(self.program, self.accesses, merges);
         match self.options.target {
             Target::Managed => rewritten,
             Target::Adaptive => rewritten.decided_at_run_time(),
@@ -182,8 +190,15 @@ impl<'a> Prover<'a> {
         let mut chosen: Vec<usize> = candidate::matching(&edges).into_iter().map(|edge| eligible[edge]).collect();
         chosen.truncate(limit);
         let by_weight = |index: &usize| (judged[*index].weight, std::cmp::Reverse(*index));
-        while let Some(worst) = self.failing(judged, &chosen).into_iter().min_by_key(by_weight) {
+        let order_of = |chosen: &[usize], known: Option<&Order>| {
+            self.order(judged, if off(Mutant::JointOrder) { &[] } else { chosen }, known)
+        };
+        let mut order = order_of(&chosen, None);
+        loop {
+            let failing = chosen.iter().copied().filter(|index| self.fails(&judged[*index], &order));
+            let Some(worst) = failing.min_by_key(by_weight) else { break };
             chosen.retain(|index| *index != worst);
+            order = order_of(&chosen, Some(&order));
         }
         let mut others = eligible;
         others.sort_by_key(|index| std::cmp::Reverse(by_weight(index)));
@@ -194,10 +209,12 @@ impl<'a> Prover<'a> {
                     return None;
                 }
                 let more = [chosen.as_slice(), &[*index]].concat();
-                self.failing(judged, &more).is_empty().then_some(more)
+                let with = order_of(&more, Some(&order));
+                let all_pass = more.iter().rev().all(|index| !self.fails(&judged[*index], &with));
+                all_pass.then_some((more, with))
             });
             match addable {
-                Some(more) => chosen = more,
+                Some(more) => (chosen, order) = more,
                 None => break,
             }
         }
@@ -205,12 +222,27 @@ impl<'a> Prover<'a> {
         chosen
     }
 
-    /// Those of `chosen` that break S2 or S5 when just these are merged.
-    fn failing(&self, judged: &[Judged], chosen: &[usize]) -> Vec<usize> {
-        let merges = merges(judged, if off(Mutant::JointOrder) { &[] } else { chosen });
+    /// The order when just these are merged; `known` is one of other merges.
+    fn order(&self, judged: &[Judged], chosen: &[usize], known: Option<&Order>) -> Order {
+        let merges = merges(judged, chosen);
         let rewritten = self.rewritten(&merges);
-        let order = Order::new(&rewritten, self.cfg, self.accesses);
-        chosen.iter().copied().filter(|index| !self.judge_order(&judged[*index], &order).0.is_empty()).collect()
+        match known {
+            Some(known) => known.with(&rewritten, self.cfg, self.accesses),
+            None => Order::new(&rewritten, self.cfg, self.accesses),
+        }
+    }
+
+    /// The pair breaks S2, or S5 where that counts, on this order: [`Self::judge_order`] has a reason.
+    fn fails(&self, judged: &Judged, order: &Order) -> bool {
+        let pair = self.pair(&judged.candidate);
+        s2_order::fails(&pair, order)
+            || self.exclusive_counts() && exclusive::fails(&pair, judged.lifetime.as_ref(), order)
+    }
+
+    /// Whether a pair that breaks S5 is declined.
+    fn exclusive_counts(&self) -> bool {
+        let options = self.options;
+        (options.target, options.access) == (Target::Managed, AccessMode::Exclusive) && !off(Mutant::S5Declines)
     }
 
     /// What is said against the pair on this order, and whether S5 holds.
@@ -221,9 +253,8 @@ impl<'a> Prover<'a> {
         let mut exclusive = Vec::new();
         exclusive::check(&pair, judged.lifetime.as_ref(), order, &mut exclusive);
         let exclusive_ok = exclusive.is_empty();
-        match (self.options.target, self.options.access) {
-            (Target::Managed, AccessMode::Exclusive) if !off(Mutant::S5Declines) => reasons.extend(exclusive),
-            (Target::Managed, _) | (Target::Adaptive, _) => {}
+        if self.exclusive_counts() {
+            reasons.extend(exclusive);
         }
         (reasons, exclusive_ok)
     }
@@ -237,10 +268,10 @@ impl<'a> Prover<'a> {
             let (decision, notes) = match lifetime {
                 Some(lifetime) if accepted.contains(&index) => {
                     let (_, exclusive_ok) = self.judge_order(&judged[index], &order);
-                    let plan = plan::plan(candidate, lifetime, &rewritten, self.cfg, &order, exclusive_ok);
+                    let plan = plan::plan(candidate, lifetime, &rewritten, &order, exclusive_ok);
                     (Decision::Accept(plan), self.notes(candidate, exclusive_ok))
                 }
-                _ => (Decision::Decline(self.reasons(judged, accepted, index)), Vec::new()),
+                _ => (Decision::Decline(self.reasons(judged, accepted, &order, index)), Vec::new()),
             };
             let copies: Vec<Site> = candidate.links.iter().map(|node| self.program.node(*node).site.clone()).collect();
             let saved_per_iteration = candidate::saved_per_iteration(&self.pair(candidate), &candidate.links);
@@ -264,7 +295,7 @@ impl<'a> Prover<'a> {
 
     /// Everything against a pair that is not merged: what is said against it alone, a rival, and order if it were merged beside the
     /// accepted ones.
-    fn reasons(&self, judged: &[Judged], accepted: &[usize], index: usize) -> Vec<Reason> {
+    fn reasons(&self, judged: &[Judged], accepted: &[usize], order: &Order, index: usize) -> Vec<Reason> {
         let mut reasons = judged[index].reasons.clone();
         let pair = self.pair(&judged[index].candidate);
         let rival = rival(judged, accepted, index);
@@ -274,9 +305,7 @@ impl<'a> Prover<'a> {
         }
         if rival.is_none() {
             let with = [accepted, &[index]].concat();
-            let merges = merges(judged, &with);
-            let rewritten = self.rewritten(&merges);
-            let order = Order::new(&rewritten, self.cfg, self.accesses);
+            let order = self.order(judged, &with, Some(order));
             reasons.extend(self.judge_order(&judged[index], &order).0);
             if reasons.is_empty() {
                 // It passes itself; then an accepted pair would not any more, and its reasons are what stands against this one.
@@ -304,14 +333,12 @@ fn rival(judged: &[Judged], accepted: &[usize], index: usize) -> Option<(ObjectI
     })
 }
 
-fn merges(judged: &[Judged], chosen: &[usize]) -> Vec<Merge> {
+fn merges<'a>(judged: &'a [Judged], chosen: &[usize]) -> Vec<Merge<'a>> {
+    static NOWHERE: BTreeSet<NodeId> = BTreeSet::new();
     let merge = |index: &usize| {
         let Judged { candidate, lifetime, .. } = &judged[*index];
-        Merge {
-            host: candidate.host,
-            device: candidate.device,
-            releases: lifetime.as_ref().map(|lifetime| lifetime.releases.clone()).unwrap_or_default(),
-        }
+        let releases = lifetime.as_ref().map_or(&NOWHERE, |lifetime| &lifetime.releases);
+        Merge { host: candidate.host, device: candidate.device, releases }
     };
     chosen.iter().map(merge).collect()
 }
