@@ -62,7 +62,7 @@ fn check_node(pair: &Pair<'_>, order: &Order, node: NodeId, reasons: &mut Vec<Re
 /// How control gets from the pending work to the node.
 pub(super) fn path(pair: &Pair<'_>, item: Item, node: NodeId) -> Vec<NodeId> {
     match item {
-        Item::Outside => Vec::new(),
+        Item::Outside => pair.cfg.path(pair.program.entry, |at| at == node, |_| false).unwrap_or_default(),
         Item::Work(work) | Item::StreamWait(work) => {
             pair.cfg.path(work, |at| at == node, |_| false).unwrap_or_default()
         }

@@ -3,4 +3,5 @@
 mod declines;
 mod examples;
 mod lifetimes;
+mod loops;
 mod traps;
