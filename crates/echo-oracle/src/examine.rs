@@ -179,7 +179,8 @@ fn declined(case: &Case, proof: &Proof, counts: &mut Counts) {
         let Some(plan) = Plan::obvious(case, *host, *device) else { continue };
         let judgement = judge(case, &[plan]);
         counts.states += u128::from(judgement.states);
-        if judgement.difference.is_none() {
+        // A program that some input breaks need not be merged for the others' sake.
+        if judgement.difference.is_none() && judgement.outside == 0 {
             counts.declined_safe += 1;
             tally(&mut counts.reasons, codes);
             break;
