@@ -1,5 +1,7 @@
 //! CUDA programs through lowering, analysis and rewrite, as clang's pipeline hands them to the pass.
 
+#![cfg(feature = "llvm22")]
+
 mod common;
 
 use std::fmt::Write;

@@ -4,6 +4,7 @@ mod bench;
 mod context;
 mod demo;
 mod failure;
+mod fuzz;
 mod gpu;
 mod install;
 mod oracle;
@@ -17,6 +18,7 @@ mod ui;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
@@ -100,6 +102,34 @@ enum Action {
         #[arg(long)]
         json: bool,
     },
+    /// Compile random CUDA programs without and with the plugin, run them on the CPU device in several schedules and both access modes, and
+    /// compare what they print. A program that goes wrong is reduced and kept; the exit code is then 1.
+    Fuzz {
+        /// Start no more programs after this time [default: 60, or no limit with --programs].
+        #[arg(long, value_name = "N")]
+        seconds: Option<u64>,
+        /// Programs depend on this number and their index alone.
+        #[arg(long, default_value_t = 1, value_name = "S")]
+        seed: u64,
+        /// At most this many programs.
+        #[arg(long, value_name = "N")]
+        programs: Option<u64>,
+        /// The index of the first program.
+        #[arg(long, default_value_t = 0, value_name = "INDEX")]
+        first: u64,
+        /// Where reduced programs are kept [default: target/fuzz].
+        #[arg(long, value_name = "DIR")]
+        keep: Option<PathBuf>,
+        /// Test this plugin instead of the one of this tree.
+        #[arg(long, value_name = "FILE")]
+        plugin: Option<PathBuf>,
+        /// Print the source of the programs and do nothing else.
+        #[arg(long)]
+        show: bool,
+        /// Print JSON instead of text.
+        #[arg(long)]
+        json: bool,
+    },
     /// Run the whole test suite.
     Test,
 }
@@ -153,12 +183,26 @@ fn run(command: &Action, context: &Context) -> Result<(), Failure> {
         }
         Action::GpuBundle { arch, out } => {
             setup::complete(context, None)?;
-            products::plugin(context, setup::LLVM_PREFERRED)?;
+            products::build(context)?;
             gpu::bundle(context, arch, &out.clone().unwrap_or_else(|| context.target.join("gpu")))
         }
         Action::Oracle { arguments } => oracle::run(context, arguments),
         Action::Bench { repeats, up_to, json } => {
             bench::run(context, &bench::Options { repeats: *repeats as usize, up_to: *up_to, json: *json })
+        }
+        Action::Fuzz { seconds, seed, programs, first, keep, plugin, show, json } => {
+            let unlimited = if programs.is_some() { u64::MAX } else { 60 };
+            let options = fuzz::Options {
+                limit: Duration::from_secs(seconds.unwrap_or(unlimited)),
+                seed: *seed,
+                programs: *programs,
+                first: *first,
+                keep: keep.clone().unwrap_or_else(|| context.target.join("fuzz")),
+                plugin: plugin.clone(),
+                show: *show,
+                json: *json,
+            };
+            fuzz::run(context, &options)
         }
         Action::Test => test_suite::run(context),
     }

@@ -46,7 +46,8 @@ pub(crate) fn plugin(context: &Context, major: u32) -> Result<(), Failure> {
     tool::run_visibly(&mut command)
 }
 
-fn device(context: &Context) -> Result<(), Failure> {
+/// Builds the CPU device.
+pub(crate) fn device(context: &Context) -> Result<(), Failure> {
     tool::run_visibly(cargo(context).args([
         "build",
         "--release",
