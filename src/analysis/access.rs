@@ -10,6 +10,7 @@ use super::cfg::Cfg;
 use super::dataflow::forward;
 use super::program::{Access, AccessKind, Allocator, Copy, Event, NodeId, ObjectId, Place, Program, Range, StreamId};
 use super::symbolic::Sym;
+use crate::mutants::{Mutant, off};
 
 /// Who touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +80,7 @@ fn touches(program: &Program, cfg: &Cfg<'_>, node: NodeId, captured: &BTreeSet<O
         object: access.object,
         writes: access.kind == AccessKind::Write,
         range: access.range.clone(),
-        whole: access.must && covers(program, cfg, access.object, &access.range, node),
+        whole: (access.must || off(Mutant::WholeMust)) && covers(program, cfg, access.object, &access.range, node),
         actor,
     };
     let anything = |object: &ObjectId, actor| {
@@ -90,7 +91,7 @@ fn touches(program: &Program, cfg: &Cfg<'_>, node: NodeId, captured: &BTreeSet<O
         Event::Enqueue { stream, work } => {
             let actor = Actor::Gpu(Some(*stream));
             let mut all: Vec<Touch> = work.accesses.iter().map(|access| touch(access, actor)).collect();
-            if work.touches_captured {
+            if work.touches_captured && !off(Mutant::CapturedByLaunch) {
                 all.extend(captured.iter().flat_map(|object| anything(object, actor)));
             }
             all
@@ -110,7 +111,7 @@ fn touches(program: &Program, cfg: &Cfg<'_>, node: NodeId, captured: &BTreeSet<O
         Event::Alloc(object) if program.object(*object).origin == Allocator::Calloc => {
             vec![Touch { object: *object, writes: true, range: Range::Whole, whole: true, actor: Actor::Host }]
         }
-        Event::Opaque { launches: true, .. } => {
+        Event::Opaque { launches: true, .. } if !off(Mutant::CapturedByUnknown) => {
             captured.iter().flat_map(|object| anything(object, Actor::Gpu(None))).collect()
         }
         _ => Vec::new(),
@@ -124,7 +125,7 @@ fn covers(program: &Program, cfg: &Cfg<'_>, object: ObjectId, range: &Range, nod
         Range::Unknown => false,
         Range::Part { start, len } => {
             start.as_constant() == Some(0)
-                && program.object(object).size.as_ref() == Some(len)
+                && (program.object(object).size.as_ref() == Some(len) || off(Mutant::WholeLength))
                 && allocations(program, object).all(|alloc| same_value(program, cfg, len, alloc, node))
         }
     }
@@ -140,6 +141,7 @@ pub(super) fn same_value(program: &Program, cfg: &Cfg<'_>, sum: &Sym, earlier: N
     sum.atoms().all(|atom| match program.atoms.get(atom.0 as usize) {
         None => false,
         Some(None) => true,
+        _ if off(Mutant::SameValue) => true,
         // A definition stands just before or just behind its node, so arriving at it counts as well. One that stands at `earlier`
         // stands before it, or `earlier` could not use it.
         Some(&Some(definition)) => {
@@ -156,7 +158,7 @@ pub(super) fn link(program: &Program, host: ObjectId, device: ObjectId, node: No
     let Event::Copy(copy) = &program.node(node).event else { return None };
     let (Some(dst), Some(src)) = (copy.dst.object, copy.src.object) else { return None };
     let between = (dst, src) == (host, device) || (dst, src) == (device, host);
-    (between && start(&copy.dst.range)? == start(&copy.src.range)?).then_some(copy)
+    (between && (start(&copy.dst.range)? == start(&copy.src.range)? || off(Mutant::EqualOffsets))).then_some(copy)
 }
 
 fn start(range: &Range) -> Option<Sym> {
@@ -181,6 +183,6 @@ pub(super) fn disjoint(left: &Range, right: &Range) -> bool {
         (Some((left_start, left_end)), Some((right_start, right_end))) => {
             left_end <= right_start || right_end <= left_start
         }
-        _ => false,
+        _ => off(Mutant::S2UnknownRanges),
     }
 }

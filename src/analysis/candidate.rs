@@ -11,6 +11,7 @@ use super::decline::Decline;
 use super::pair::Pair;
 use super::program::{Allocator, Event, NodeId, Object, ObjectId, Program, Range, Space};
 use super::verdict::Reason;
+use crate::mutants::{Mutant, off};
 
 /// How often a loop is taken to run where nothing is known. Only ratios matter, and only between rivals for one buffer.
 const LOOP_FACTOR: u128 = 16;
@@ -66,13 +67,13 @@ pub(super) fn check(pair: &Pair<'_>, links: &[NodeId], theta_min: u64, reasons: 
     let (host, device) = (pair.program.object(pair.host), pair.program.object(pair.device));
     let mut sized = true;
     for object in [host, device] {
-        if object.size.is_none() {
+        if object.size.is_none() && !off(Mutant::SizeKnown) {
             sized = false;
             let decline = Decline::SizeUnknown { buffer: object.name.clone() };
             reasons.push(pair.reason_at_site(decline, object.site.clone()));
         }
     }
-    if sized && !same_size(pair) {
+    if sized && !same_size(pair) && !off(Mutant::SizesEqual) {
         reasons.push(pair.reason_at_site(Decline::SizesDiffer, device.site.clone()));
     }
     if let Some(size) = constant_size(host).or(constant_size(device))
@@ -82,7 +83,7 @@ pub(super) fn check(pair: &Pair<'_>, links: &[NodeId], theta_min: u64, reasons: 
         let decline = Decline::BelowThreshold { size, threshold: theta_min };
         reasons.push(pair.reason_at_site(decline, device.site.clone()));
     }
-    if !links.iter().any(|node| pair.touches(*node).any(|touch| touch.whole)) {
+    if !links.iter().any(|node| pair.touches(*node).any(|touch| touch.whole || off(Mutant::WholeCopy))) {
         reasons.push(pair.reason(Decline::NoWholeCopy, links[0]));
     }
 }

@@ -11,9 +11,10 @@ use super::rewritten::Order;
 use super::s2_order::path;
 use super::s4_lifetime::Lifetime;
 use super::verdict::Reason;
+use crate::mutants::{Mutant, off};
 
 pub(super) fn check(pair: &Pair<'_>, lifetime: Option<&Lifetime>, order: &Order, reasons: &mut Vec<Reason>) {
-    if pair.program.module.starts_threads {
+    if pair.program.module.starts_threads && !off(Mutant::S5Threads) {
         let site = pair.program.object(pair.host).site.clone();
         reasons.push(pair.reason_at_site(Decline::Threads, site));
         return;
@@ -25,7 +26,7 @@ pub(super) fn check(pair: &Pair<'_>, lifetime: Option<&Lifetime>, order: &Order,
         let Some(item) = order.pending[node.index()].as_ref().and_then(|state| state.any_work_but(own)) else {
             continue;
         };
-        if lifetime.is_some_and(|lifetime| lifetime.creates == node) {
+        if lifetime.is_some_and(|lifetime| lifetime.creates == node) && !off(Mutant::S5AllocatedInFlight) {
             let work = describe_item(pair.program, item);
             reasons.push(pair.reason_on(Decline::AllocatedInFlight { work }, node, &path(pair, item, node)));
         }
@@ -33,10 +34,10 @@ pub(super) fn check(pair: &Pair<'_>, lifetime: Option<&Lifetime>, order: &Order,
             continue;
         }
         // The driver may read or write the host side of a copy with the CPU.
-        let is_copy = matches!(pair.program.node(node).event, Event::Copy(_));
+        let is_copy = matches!(pair.program.node(node).event, Event::Copy(_)) && !off(Mutant::S5CopyByHost);
         let by_host =
             pair.touches(node).any(|touch| touch.actor == Actor::Host || is_copy && touch.object == pair.host);
-        if by_host {
+        if by_host && !off(Mutant::S5HostAccess) {
             let work = describe_item(pair.program, item);
             reasons.push(pair.reason_on(Decline::HostAccessInFlight { work }, node, &path(pair, item, node)));
         }

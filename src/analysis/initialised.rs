@@ -7,6 +7,7 @@ use super::access::{Accesses, link};
 use super::cfg::Cfg;
 use super::dataflow::forward;
 use super::program::{Event, NodeId, ObjectId, Program};
+use crate::mutants::{Mutant, off};
 
 /// Whether each buffer may hold a written byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,6 +32,9 @@ pub(super) fn written(
     };
     let transfer = |node: NodeId, state: &mut Written| {
         if let Some(copy) = link(program, host, device, node) {
+            if off(Mutant::S1LinkWrites) {
+                return;
+            }
             if copy.src.object == Some(host) {
                 state.device |= state.host;
             } else {
@@ -39,11 +43,12 @@ pub(super) fn written(
             return;
         }
         match program.node(node).event {
+            _ if off(Mutant::S1AllocationIsNew) => {}
             Event::Alloc(object) if object == host => state.host = false,
             Event::Alloc(object) if object == device => state.device = false,
             _ => {}
         }
-        for touch in accesses.at(node).iter().filter(|touch| touch.writes) {
+        for touch in accesses.at(node).iter().filter(|touch| touch.writes && !off(Mutant::S1WritesCount)) {
             state.host |= touch.object == host;
             state.device |= touch.object == device;
         }

@@ -9,9 +9,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::access::{Accesses, link};
+use super::access::{Accesses, Touch, link};
 use super::cfg::Cfg;
 use super::program::{Event, NodeId, ObjectId, Program};
+use crate::mutants::{Mutant, off};
 
 /// One pair's values.
 pub(super) struct Liveness<'a> {
@@ -57,6 +58,7 @@ impl Liveness<'_> {
             }
             if let Some(copy) = link(self.program, self.host, self.device, node)
                 && copy.src.object == Some(held)
+                && !off(Mutant::S1LinkPassesOn)
             {
                 holders.push(self.partner(held));
             }
@@ -76,15 +78,21 @@ impl Liveness<'_> {
     fn reads(&self, node: NodeId, object: ObjectId) -> bool {
         // Work of others that kept the pointer may run after the function has returned.
         if matches!(self.program.node(node).event, Event::Exit { .. }) && self.accesses.is_captured(object, node) {
-            return true;
+            return !off(Mutant::S1KeptAtExit);
         }
-        link(self.program, self.host, self.device, node).is_none()
+        (link(self.program, self.host, self.device, node).is_none() || off(Mutant::S1LinkIsNoRead))
             && self.accesses.at(node).iter().any(|touch| touch.object == object && !touch.writes)
     }
 
     /// No byte of the object keeps its value over the node.
     fn ends(&self, node: NodeId, object: ObjectId) -> bool {
-        matches!(self.program.node(node).event, Event::Alloc(new) if new == object)
-            || self.accesses.at(node).iter().any(|touch| touch.object == object && touch.writes && touch.whole)
+        let ends = |touch: &Touch| {
+            touch.object == object
+                && touch.writes
+                && (touch.whole || off(Mutant::S1PartEnds))
+                && !off(Mutant::S1WholeEnds)
+        };
+        matches!(self.program.node(node).event, Event::Alloc(new) if new == object && !off(Mutant::S1AllocationEnds))
+            || self.accesses.at(node).iter().any(ends)
     }
 }

@@ -43,6 +43,7 @@ mod testing;
 mod tests;
 pub mod verdict;
 
+use crate::mutants::{Mutant, off};
 use access::Accesses;
 use candidate::Candidate;
 use cfg::Cfg;
@@ -188,7 +189,8 @@ impl<'a> Prover<'a> {
         others.sort_by_key(|index| std::cmp::Reverse(by_weight(index)));
         loop {
             let addable = others.iter().find_map(|index| {
-                if chosen.len() >= limit || chosen.contains(index) || rival(judged, &chosen, *index).is_some() {
+                let rival = rival(judged, &chosen, *index).filter(|_| !off(Mutant::OnePartner));
+                if chosen.len() >= limit || chosen.contains(index) || rival.is_some() {
                     return None;
                 }
                 let more = [chosen.as_slice(), &[*index]].concat();
@@ -205,7 +207,7 @@ impl<'a> Prover<'a> {
 
     /// Those of `chosen` that break S2 or S5 when just these are merged.
     fn failing(&self, judged: &[Judged], chosen: &[usize]) -> Vec<usize> {
-        let merges = merges(judged, chosen);
+        let merges = merges(judged, if off(Mutant::JointOrder) { &[] } else { chosen });
         let rewritten = self.rewritten(&merges);
         let order = Order::new(&rewritten, self.cfg, self.accesses);
         chosen.iter().copied().filter(|index| !self.judge_order(&judged[*index], &order).0.is_empty()).collect()
@@ -220,8 +222,8 @@ impl<'a> Prover<'a> {
         exclusive::check(&pair, judged.lifetime.as_ref(), order, &mut exclusive);
         let exclusive_ok = exclusive.is_empty();
         match (self.options.target, self.options.access) {
-            (Target::Managed, AccessMode::Exclusive) => reasons.extend(exclusive),
-            (Target::Managed, AccessMode::Concurrent) | (Target::Adaptive, _) => {}
+            (Target::Managed, AccessMode::Exclusive) if !off(Mutant::S5Declines) => reasons.extend(exclusive),
+            (Target::Managed, _) | (Target::Adaptive, _) => {}
         }
         (reasons, exclusive_ok)
     }

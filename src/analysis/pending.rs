@@ -18,6 +18,7 @@ use super::cfg::Cfg;
 use super::dataflow::forward;
 use super::program::{Copy, CudaEventId, Event, NodeId, Program, Stream, StreamId, WaitScope};
 use super::rewritten::{Rewritten, Role};
+use crate::mutants::{Mutant, off};
 
 /// Something that a wait would wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,12 +69,16 @@ impl Pending {
         let mut grown = false;
         for (item, cover) in &other.items {
             match self.items.get_mut(item) {
+                None if off(Mutant::S2JoinKeepsBoth) => {}
                 None => {
                     self.items.insert(*item, *cover);
                     grown = true;
                 }
                 Some(mine) => {
-                    let both = Cover { streams: mine.streams & cover.streams, events: mine.events & cover.events };
+                    let mut both = Cover { streams: mine.streams & cover.streams, events: mine.events & cover.events };
+                    if off(Mutant::S2JoinAgrees) {
+                        both = Cover { streams: mine.streams | cover.streams, events: mine.events | cover.events };
+                    }
                     grown |= both != *mine;
                     *mine = both;
                 }
@@ -95,19 +100,21 @@ impl Pending {
     fn add(&mut self, item: Item, bit: u64) {
         // An earlier visit's item of the same node may be pending too: both must be covered.
         let cover = self.items.entry(item).or_insert(Cover { streams: bit, events: 0 });
-        *cover = Cover { streams: cover.streams & bit, events: 0 };
+        let events = if off(Mutant::S2QueuedAgain) { cover.events } else { 0 };
+        *cover = Cover { streams: cover.streams & bit, events };
     }
 
     fn wait(&mut self, streams: Streams<'_>, scope: WaitScope) {
         match scope {
+            WaitScope::Device if off(Mutant::S2DeviceWait) => {}
             WaitScope::Device => self.items.clear(),
             WaitScope::Stream(stream) => {
                 let bit = streams.bit(stream);
-                self.items.retain(|_, cover| cover.streams & bit == 0);
+                self.items.retain(|_, cover| cover.streams & bit == 0 && !off(Mutant::S2StreamWaitScope));
             }
             WaitScope::Event(event) => {
                 let bit = streams.event_bit(event);
-                self.items.retain(|_, cover| cover.events & bit == 0);
+                self.items.retain(|_, cover| cover.events & bit == 0 && !off(Mutant::S2EventWaitScope));
             }
         }
     }
@@ -129,7 +136,7 @@ impl Pending {
         for cover in self.items.values_mut() {
             if cover.streams & stream_bit != 0 {
                 cover.events |= event_bit;
-            } else {
+            } else if !off(Mutant::S2RecordReplaces) {
                 cover.events &= !event_bit;
             }
         }
@@ -142,7 +149,9 @@ impl Pending {
                 cover.streams |= stream_bit;
             }
         }
-        self.add(Item::StreamWait(node), stream_bit);
+        if !off(Mutant::S2StreamWaitPends) {
+            self.add(Item::StreamWait(node), stream_bit);
+        }
     }
 }
 
@@ -162,12 +171,16 @@ impl<'a> Streams<'a> {
     }
 
     fn bit(self, stream: StreamId) -> u64 {
-        if self.kind(stream) == Stream::Unknown { 0 } else { 1_u64.checked_shl(stream.0).unwrap_or(0) }
+        if self.kind(stream) == Stream::Unknown && !off(Mutant::S2UnknownStream) {
+            0
+        } else {
+            1_u64.checked_shl(stream.0).unwrap_or(0)
+        }
     }
 
     fn event_bit(self, event: CudaEventId) -> u64 {
         let unique = self.program.cuda_events.get(event.0 as usize).is_some_and(|event| event.unique);
-        if unique { 1_u64.checked_shl(event.0).unwrap_or(0) } else { 0 }
+        if unique || off(Mutant::S2UniqueEvent) { 1_u64.checked_shl(event.0).unwrap_or(0) } else { 0 }
     }
 
     /// Work on the one holds back later work on the other because of their kinds.
@@ -184,7 +197,10 @@ impl<'a> Streams<'a> {
     pub(super) fn ordered(self, cover: Cover, stream: StreamId) -> bool {
         self.bit(stream) != 0
             && (0..64).map(StreamId).any(|covered| {
-                cover.streams & self.bit(covered) != 0 && (covered == stream || self.related(covered, stream))
+                cover.streams & self.bit(covered) != 0
+                    && (covered == stream
+                        || self.related(covered, stream) && !off(Mutant::S2Barrier)
+                        || off(Mutant::S2StreamsApart))
             })
     }
 }
@@ -199,7 +215,7 @@ pub(super) fn pending(
     let program = rewritten.program();
     let facts = program.module;
     let mut entry = Pending::default();
-    if !facts.entry_quiet || facts.starts_threads {
+    if !facts.entry_quiet && !off(Mutant::S2CallersWork) || facts.starts_threads {
         entry.add(Item::Outside, 0);
     }
     forward(program, cfg, entry, Pending::join, |node, state| {
@@ -222,6 +238,7 @@ fn transfer(rewritten: &Rewritten<'_>, waits: &BTreeMap<NodeId, WaitScope>, node
     match &program.node(node).event {
         Event::Skip | Event::Alloc(_) | Event::Host(_) | Event::Exit { .. } | Event::Opaque { launches: false, .. } => {
         }
+        Event::Opaque { launches: true, .. } if off(Mutant::S2UnknownCallsPend) => {}
         Event::Opaque { launches: true, .. } => state.add(Item::Work(node), 0),
         Event::Enqueue { stream, .. } => state.queue(streams, Item::Work(node), *stream),
         Event::Wait(scope) => state.wait(streams, *scope),
@@ -244,7 +261,7 @@ fn transfer(rewritten: &Rewritten<'_>, waits: &BTreeMap<NodeId, WaitScope>, node
                     state.join(&stays);
                 }
             }
-            Role::TouchesMerged => {
+            Role::TouchesMerged if !off(Mutant::S2MergedCopyWaits) => {
                 state.queue(streams, Item::Work(node), copy.stream);
                 kept(state);
             }

@@ -5,6 +5,7 @@ use super::cfg::Cfg;
 use super::rewritten::{Order, Rewritten, Role};
 use super::s4_lifetime::Lifetime;
 use super::verdict::{FreeAction, MergePlan, SyncAction};
+use crate::mutants::{Mutant, off};
 
 /// The plan of one pair in the order of P'. The caller has checked every condition of the pair on just this order.
 pub(super) fn plan(
@@ -15,13 +16,13 @@ pub(super) fn plan(
     order: &Order,
     exclusive_ok: bool,
 ) -> MergePlan {
-    let copies = candidate
-        .links
-        .iter()
-        .map(|node| (*node, order.waits.get(node).map_or(SyncAction::Nothing, |scope| SyncAction::Wait(*scope))));
+    let copies = candidate.links.iter().map(|node| {
+        let wait = order.waits.get(node).filter(|_| !off(Mutant::PlanCopyWaits));
+        (*node, wait.map_or(SyncAction::Nothing, |scope| SyncAction::Wait(*scope)))
+    });
     let frees = lifetime.frees.iter().map(|node| {
-        let wait = order.waits.get(node).copied();
-        let action = match lifetime.releases.contains(node) {
+        let wait = order.waits.get(node).copied().filter(|_| !off(Mutant::PlanFreeWaits));
+        let action = match lifetime.releases.contains(node) && !off(Mutant::PlanReleases) {
             _ if lifetime.counted => FreeAction::Count { wait },
             true => FreeAction::Release { wait },
             false => FreeAction::Drop { wait },
@@ -29,7 +30,7 @@ pub(super) fn plan(
         (*node, action)
     });
     let waits = cfg.order().iter().filter_map(|node| {
-        let stays = rewritten.role(*node) == Role::TouchesMerged;
+        let stays = rewritten.role(*node) == Role::TouchesMerged && !off(Mutant::PlanKeptWaits);
         let mine = stays && rewritten.owner(*node).is_some_and(|merge| merge.host == candidate.host);
         mine.then(|| order.waits.get(node).map(|scope| (*node, *scope))).flatten()
     });

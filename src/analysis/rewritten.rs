@@ -23,6 +23,7 @@ use super::access::{Accesses, link};
 use super::cfg::Cfg;
 use super::pending::{Item, Pending, Streams, pending};
 use super::program::{Allocator, Copy, Event, NodeId, ObjectId, Program, Space, Stream, StreamId, WaitScope};
+use crate::mutants::{Mutant, off};
 
 /// A pair that P' merges.
 #[derive(Clone, Debug)]
@@ -114,7 +115,7 @@ impl<'a> Rewritten<'a> {
     fn wait_behind(&self, copy: &Copy) -> Option<WaitScope> {
         let source_merged_host = copy.src.object.is_some_and(|src| self.merges.iter().any(|merge| merge.host == src));
         let other_source_consumed = copy.host_source_consumed && !source_merged_host;
-        (copy.waits_before || copy.waits_after || other_source_consumed)
+        (copy.waits_before || copy.waits_after || other_source_consumed && !off(Mutant::R3OtherSourceConsumed))
             .then(|| stream_or_device(Streams::new(self.program), copy.stream))
     }
 }
@@ -131,7 +132,9 @@ impl Order {
         let mut always = BTreeMap::new();
         for &node in cfg.order() {
             if let (Event::Copy(copy), Role::TouchesMerged) = (&program.node(node).event, rewritten.role(node)) {
-                always.extend(rewritten.wait_behind(copy).map(|scope| (node, scope)));
+                always.extend(
+                    rewritten.wait_behind(copy).filter(|_| !off(Mutant::R3WaitBehindKept)).map(|scope| (node, scope)),
+                );
             }
         }
         // Scopes are chosen where nothing was waited for: that is a superset of what will be pending, so each is wide enough.
@@ -154,7 +157,7 @@ impl Order {
             let waits = with(&dropped);
             let states = pending(rewritten, cfg, &waits);
             let count = dropped.len();
-            dropped.retain(|node| needed(*node, &states).is_none());
+            dropped.retain(|node| needed(*node, &states).is_none() || off(Mutant::R3DroppedWaits));
             if dropped.len() == count {
                 return Self { waits, pending: states };
             }
@@ -200,6 +203,9 @@ fn needed_wait(rewritten: &Rewritten<'_>, accesses: &Accesses, node: NodeId, sta
     let program = rewritten.program();
     match (&program.node(node).event, rewritten.role(node)) {
         (Event::Copy(copy), Role::Linking) if copy.waits_before || copy.waits_after || to_pageable(program, copy) => {
+            if off(Mutant::R3CopyWaits) {
+                return None;
+            }
             stand_in(program, WaitScope::Stream(copy.stream), state)
         }
         (Event::Free { waits, .. }, Role::FreesMerged) => {
@@ -213,7 +219,11 @@ fn needed_wait(rewritten: &Rewritten<'_>, accesses: &Accesses, node: NodeId, sta
                     _ => false,
                 })
             });
-            if in_use { Some(WaitScope::Device) } else { waits.and_then(|scope| stand_in(program, scope, state)) }
+            if in_use && !off(Mutant::R4ReleaseWaits) {
+                Some(WaitScope::Device)
+            } else {
+                waits.filter(|_| !off(Mutant::R4FreeWaits)).and_then(|scope| stand_in(program, scope, state))
+            }
         }
         _ => None,
     }
@@ -224,7 +234,7 @@ fn needed_wait(rewritten: &Rewritten<'_>, accesses: &Accesses, node: NodeId, sta
 fn to_pageable(program: &Program, copy: &Copy) -> bool {
     copy.dst.object.is_some_and(|dst| {
         let dst = program.object(dst);
-        dst.space == Space::Host && dst.origin != Allocator::PinnedHost
+        dst.space == Space::Host && dst.origin != Allocator::PinnedHost && !off(Mutant::R3PageableDownload)
     })
 }
 
@@ -242,6 +252,7 @@ fn stand_in(program: &Program, scope: WaitScope, state: &Pending) -> Option<Wait
             };
             state.items().any(|(item, _)| concerned(item)).then_some(scope)
         }
+        Stream::Unknown if off(Mutant::R3UnknownStreamWait) => Some(scope),
         Stream::Unknown => Some(WaitScope::Device),
         Stream::LegacyDefault | Stream::Blocking | Stream::PerThreadDefault => {
             let mut own = false;
@@ -250,6 +261,7 @@ fn stand_in(program: &Program, scope: WaitScope, state: &Pending) -> Option<Wait
                     Some(other) if other == stream => own = true,
                     Some(other) if streams.kind(other) != Stream::Unknown && !streams.related(other, stream) => {}
                     // The copy was held back by this work; a wait for the stream without the copy would not be.
+                    _ if off(Mutant::R3HeldBackWait) => own = true,
                     _ => return Some(WaitScope::Device),
                 }
             }

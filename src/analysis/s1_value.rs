@@ -10,6 +10,7 @@ use super::initialised::written;
 use super::liveness::Liveness;
 use super::pair::{Pair, describe};
 use super::verdict::Reason;
+use crate::mutants::{Mutant, off};
 
 pub(super) fn check(pair: &Pair<'_>, reasons: &mut Vec<Reason>) {
     let Pair { program, cfg, accesses, host, device } = *pair;
@@ -23,14 +24,17 @@ pub(super) fn check(pair: &Pair<'_>, reasons: &mut Vec<Reason>) {
             if !pair.touches(node).any(|touch| touch.object == buffer && touch.writes) {
                 continue;
             }
+            if off(Mutant::s1_writer(&program.node(node).event)) {
+                continue;
+            }
             let partner = pair.partner(buffer);
             let on_partner = |writes| pair.touches(node).any(|touch| touch.object == partner && touch.writes == writes);
             let before = written[node.index()].unwrap_or_default();
             let partner_written = if partner == host { before.host } else { before.device };
-            if !partner_written && !on_partner(true) {
+            if !partner_written && !on_partner(true) && !off(Mutant::S1NeverWritten) {
                 continue;
             }
-            if on_partner(false) {
+            if on_partner(false) && !off(Mutant::S1ReadsPartner) {
                 reasons.push(pair.reason(Decline::ReadsPartner { operation: describe(program, node) }, node));
             }
             if let Some(path) = liveness.read_after(node, partner) {

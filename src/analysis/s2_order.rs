@@ -12,13 +12,15 @@ use super::pending::{Item, Streams};
 use super::program::{Event, NodeId};
 use super::rewritten::Order;
 use super::verdict::Reason;
+use crate::mutants::{Mutant, off};
 
 pub(super) fn check(pair: &Pair<'_>, order: &Order, reasons: &mut Vec<Reason>) {
     let own = |work| link(pair.program, pair.host, pair.device, work).is_some();
     for &node in pair.cfg.order() {
         match link(pair.program, pair.host, pair.device, node) {
             Some(copy) => {
-                if let Some(item) = order.lost(pair.program, node, copy, own) {
+                let lost = order.lost(pair.program, node, copy, own).filter(|_| !off(Mutant::S2StreamOrderLost));
+                if let Some(item) = lost {
                     let work = describe_item(pair.program, item);
                     reasons.push(pair.reason_on(Decline::StreamOrderLost { work }, node, &path(pair, item, node)));
                 }
@@ -42,8 +44,9 @@ fn check_node(pair: &Pair<'_>, order: &Order, node: NodeId, reasons: &mut Vec<Re
             };
             !ordered
                 && pair.touches(work).any(|earlier| {
+                    let exempt = later.object == pair.device || off(Mutant::S2HostNotExempt);
                     (earlier.writes || later.writes)
-                        && !(earlier.object == pair.device && later.object == pair.device)
+                        && !(exempt && earlier.object == later.object)
                         && !disjoint(&earlier.range, &later.range)
                 })
         });
@@ -55,7 +58,9 @@ fn check_node(pair: &Pair<'_>, order: &Order, node: NodeId, reasons: &mut Vec<Re
                 Decline::UnorderedStreams { first: describe(pair.program, work), second: describe(pair.program, node) }
             }
         };
-        reasons.push(pair.reason_on(decline, node, &path(pair, item, node)));
+        if !off(Mutant::s2_order(&decline)) {
+            reasons.push(pair.reason_on(decline, node, &path(pair, item, node)));
+        }
     }
 }
 

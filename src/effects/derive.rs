@@ -26,7 +26,8 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{EffectTable, KernelEffects, ParamEffect, record};
-use crate::ir::{Linkage, Module, Opcode, TypeKind, Value, ValueKind};
+use crate::ir::{Linkage, Module, Opcode, TypeKind, Value, ValueKind, passes_pointer_on};
+use crate::mutants::{Mutant, off};
 
 /// LLVM's number of the calling convention `ptx_kernel`.
 const PTX_KERNEL: u32 = 71;
@@ -118,7 +119,7 @@ enum Holds {
 fn effects_of_kernel(kernel: Value<'_>) -> KernelEffects {
     let params: Vec<Holds> =
         kernel.parameters().iter().enumerate().map(|(at, param)| holds(kernel, at, *param)).collect();
-    if kernel.is_interposable() {
+    if kernel.is_interposable() && !off(Mutant::EffectsReplaced) {
         let unknown = params.iter().map(|holds| (*holds != Holds::Nothing).then_some(ParamEffect::UNKNOWN));
         return KernelEffects { params: unknown.collect(), touches_other_memory: true };
     }
@@ -203,7 +204,7 @@ impl<'m> Walk<'m> {
                 origin = self.origin(operands[0])
             }
             Some(Opcode::LLVMSelect) => {
-                origin.add(&self.origin(operands[1]));
+                origin.add(&self.origin(operands[if off(Mutant::EffectsSelect) { 2 } else { 1 }]));
                 origin.add(&self.origin(operands[2]));
             }
             Some(Opcode::LLVMPHI) => {
@@ -277,7 +278,9 @@ impl<'m> Walk<'m> {
             Some(Opcode::LLVMLoad) => self.access(operands[0], true, false),
             Some(Opcode::LLVMStore) => {
                 self.access(operands[1], false, true);
-                self.escape(operands[0]);
+                if !off(Mutant::EffectsStored) {
+                    self.escape(operands[0]);
+                }
             }
             Some(Opcode::LLVMAtomicRMW) => {
                 self.access(operands[0], true, true);
@@ -334,7 +337,7 @@ impl<'m> Walk<'m> {
             }
             _ => {}
         }
-        self.strays |= !call.touches_arguments_only();
+        self.strays |= !call.touches_arguments_only() && !off(Mutant::EffectsCallTouches);
         for (argument, at) in arguments.into_iter().zip(0..) {
             if !argument.ty().is_pointer() {
                 // A vector or struct of pointers escaped where it was made; constants have no parameter in them.
@@ -344,7 +347,7 @@ impl<'m> Walk<'m> {
             let structs = self.origin(argument).structs;
             self.make_unknown(structs);
             self.access(argument, effect.reads, effect.writes);
-            if effect.captures && !effect.copied {
+            if effect.captures && !effect.copied && !off(Mutant::EffectsCallKeeps) {
                 self.escape(argument);
             }
         }
@@ -368,8 +371,8 @@ impl<'m> Walk<'m> {
             self.strays |= !origin.structs.is_empty();
             self.make_unknown(origin.structs);
         }
-        self.strays |= origin.elsewhere;
-        self.uses_variable |= origin.variable;
+        self.strays |= origin.elsewhere && !off(Mutant::EffectsElsewhere);
+        self.uses_variable |= origin.variable && !off(Mutant::EffectsVariable);
     }
 
     /// `value` goes where it is not followed.
@@ -393,10 +396,10 @@ impl<'m> Walk<'m> {
             if *holds == Holds::Nothing {
                 return None;
             }
-            if *holds == Holds::Struct && strays {
+            if *holds == Holds::Struct && strays && !off(Mutant::EffectsStruct) {
                 effect = ParamEffect::UNKNOWN;
             }
-            effect.reads |= copied && !effect.writes;
+            effect.reads |= copied && !effect.writes && !off(Mutant::EffectsCopies);
             Some(effect)
         });
         KernelEffects { params: params.collect(), touches_other_memory: strays || self.uses_variable }
@@ -406,13 +409,6 @@ impl<'m> Walk<'m> {
 /// Name of the intrinsic that is called.
 fn intrinsic(call: Value<'_>) -> Option<String> {
     call.called_function().map(Value::name).filter(|name| name.starts_with("llvm."))
-}
-
-/// Intrinsics whose result is their first argument, as far as memory goes.
-fn passes_pointer_on(name: &str) -> bool {
-    const PREFIXES: [&str; 4] =
-        ["llvm.launder.invariant.group.", "llvm.strip.invariant.group.", "llvm.ptrmask.", "llvm.ptr.annotation."];
-    PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// Intrinsics that access no memory through a pointer and keep none, though LLVM's attributes do not say so: barriers and fences order

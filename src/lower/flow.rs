@@ -11,11 +11,14 @@ use crate::calls::{Callee, classify};
 use crate::ir::{Block, Opcode, Value};
 
 /// Control flow of one function.
-pub(super) struct Flow<'m> {
+pub(crate) struct Flow<'m> {
     blocks: Vec<Block<'m>>,
     index: HashMap<Block<'m>, NodeIndex>,
     graph: DiGraph<Block<'m>, ()>,
-    dominance: Dominance,
+    /// Of all edges.
+    always: Dominance,
+    /// Without the edges that are ruled out.
+    taken: Dominance,
     cyclic: HashSet<Block<'m>>,
     ruled_out: HashSet<(Block<'m>, Block<'m>)>,
     /// By node: the rank of its strongly connected component. Control never gets from a higher rank to a lower one.
@@ -45,7 +48,7 @@ const FEW_BLOCKS: usize = 16;
 impl<'m> Flow<'m> {
     /// Of a function with a body; `None` for a declaration.
     #[must_use]
-    pub(super) fn of(function: Value<'m>) -> Option<Self> {
+    pub(crate) fn of(function: Value<'m>) -> Option<Self> {
         let entry = function.blocks().next()?;
         let mut graph = DiGraph::new();
         let mut index = HashMap::from([(entry, graph.add_node(entry))]);
@@ -77,13 +80,23 @@ impl<'m> Flow<'m> {
             .flatten()
             .map(|node| graph[node])
             .collect();
-        let dominance = Dominance::new(&graph, index[&entry]);
-        Some(Self { blocks: order, index, graph, dominance, cyclic, ruled_out: HashSet::new(), ranks })
+        let entry = index[&entry];
+        let (always, taken) = (Dominance::new(&graph, entry), Dominance::new(&graph, entry));
+        Some(Self { blocks: order, index, graph, always, taken, cyclic, ruled_out: HashSet::new(), ranks })
     }
 
-    /// Control never takes these edges. Searches against the flow leave them out; what dominates what stays as it was.
+    /// Control never takes these edges.
     pub(super) fn rule_out(&mut self, edges: HashSet<(Block<'m>, Block<'m>)>) {
         self.ruled_out = edges;
+        let taken = self.graph.filter_map(
+            |_, block| Some(*block),
+            |edge, ()| {
+                let (from, to) = self.graph.edge_endpoints(edge)?;
+                self.takes(self.graph[from], self.graph[to]).then_some(())
+            },
+        );
+        // No node is left out, so that the indices stay the same; the first one is the entry.
+        self.taken = Dominance::new(&taken, NodeIndex::new(0));
     }
 
     /// Can control come from a block to its successor?
@@ -120,19 +133,29 @@ impl<'m> Flow<'m> {
 
     /// Can the instruction run more than once in one call of the function?
     #[must_use]
-    pub(super) fn repeats(&self, instruction: Value<'m>) -> bool {
+    pub(crate) fn repeats(&self, instruction: Value<'m>) -> bool {
         instruction.block().is_none_or(|block| self.cyclic.contains(&block))
     }
 
-    /// Does every way to `later` pass `earlier` first? True for one and the same instruction.
+    /// Does every way that control takes to `later` pass `earlier` first? True for one and the same instruction.
     #[must_use]
     pub(super) fn dominates(&self, earlier: Value<'m>, later: Value<'m>) -> bool {
+        self.dominates_in(&self.taken, earlier, later)
+    }
+
+    /// The same of all ways, those that are ruled out too: LLVM's notion, which is what values need.
+    #[must_use]
+    pub(super) fn dominates_always(&self, earlier: Value<'m>, later: Value<'m>) -> bool {
+        self.dominates_in(&self.always, earlier, later)
+    }
+
+    fn dominates_in(&self, dominance: &Dominance, earlier: Value<'m>, later: Value<'m>) -> bool {
         let (Some(first), Some(second)) = (earlier.block(), later.block()) else { return false };
         if first == second {
             return earlier == later || earlier.comes_before(later);
         }
         let (Some(first), Some(second)) = (self.index.get(&first), self.index.get(&second)) else { return false };
-        self.dominance.dominates(*first, *second)
+        dominance.dominates(*first, *second)
     }
 
     /// Walks from just before `at` against control flow. On each way, the first instruction for which `found` answers ends it; `entry` is
@@ -196,9 +219,9 @@ impl<'m> Flow<'m> {
         }
         let here = *self.index.get(&at)?;
         let marked = || marks.blocks.iter().filter_map(|block| self.index.get(block)).copied();
-        let above = marked().filter(|node| *node != here && self.dominance.dominates(*node, here));
+        let above = marked().filter(|node| *node != here && self.taken.dominates(*node, here));
         // Dominators of one block dominate each other: the last is the one that all others dominate.
-        let last = above.reduce(|one, other| if self.dominance.dominates(one, other) { other } else { one });
+        let last = above.reduce(|one, other| if self.taken.dominates(one, other) { other } else { one });
         let from = last.map_or(0, |node| self.ranks[node.index()]);
         let between = |node: NodeIndex| {
             let rank = self.ranks[node.index()];

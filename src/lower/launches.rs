@@ -14,6 +14,7 @@ use crate::calls::cuda::Meaning;
 use crate::calls::{Callee, classify};
 use crate::effects::{KernelEffects, ParamEffect};
 use crate::ir::{Block, Opcode, Value};
+use crate::mutants::{Mutant, off};
 
 /// One argument of a launch.
 #[derive(Default)]
@@ -42,7 +43,7 @@ impl<'m> Lowering<'_, 'm> {
         };
         let array = call.argument(u32::from(args)).and_then(|array| self.slots.cell(self.module, array));
         let arguments = array.map(|array| self.array_arguments(array, call));
-        if let Some(None) = arguments {
+        if let (Some(None), false) = (&arguments, off(Mutant::LowerArgumentsEscape)) {
             self.arguments_escape(call);
         }
         let arguments = arguments.flatten();
@@ -78,12 +79,13 @@ impl<'m> Lowering<'_, 'm> {
         record: Option<&KernelEffects>,
     ) -> Event {
         let record = record.filter(|record| record.params.len() == arguments.len());
-        let touches_captured = record.is_none_or(|record| record.touches_other_memory);
+        let touches_captured = record.map_or(!off(Mutant::LowerNoRecordCaptures), |record| record.touches_other_memory);
         let mut work = Work { name, kind: WorkKind::Launch, accesses: vec![], touches_captured, captures: vec![] };
         for (argument, index) in arguments.iter().zip(0..) {
             for pointer in &argument.pointers {
                 // A pointer where the record says that there is none is one of a structure's.
-                let effect = record.and_then(|record| record.params[index]).unwrap_or(ParamEffect::UNKNOWN);
+                let unknown = if off(Mutant::LowerUnknownEffect) { ParamEffect::NOTHING } else { ParamEffect::UNKNOWN };
+                let effect = record.and_then(|record| record.params[index]).unwrap_or(unknown);
                 let certain = argument.value.is_some();
                 let count = record
                     .and(effect.writes_all)
@@ -240,6 +242,7 @@ impl<'m> Lowering<'_, 'm> {
             |call: Value<'m>| matches!(configuration(call), Some(Meaning::PushConfiguration { .. })).then_some(call);
         match self.flow.backwards(at, &self.configurations, |call| Some(push(call)), None)[..] {
             [found] => found,
+            [found, ..] if off(Mutant::LowerOneConfiguration) => found,
             _ => None,
         }
     }

@@ -17,11 +17,14 @@
 //! any other way, because its address is nowhere else.
 
 mod allocations;
+mod callees;
 mod context;
 mod events;
 mod flow;
 mod handles;
+mod intrinsics;
 mod launches;
+mod libraries;
 mod pointers;
 mod premise;
 mod sites;
@@ -36,12 +39,13 @@ use std::collections::HashMap;
 use self::allocations::space;
 pub use self::allocations::{Allocation, Delivery};
 pub use self::context::Context;
-use self::flow::{Flow, Marks};
+pub(crate) use self::flow::Flow;
+use self::flow::Marks;
 use self::handles::Handles;
 use self::pointers::Pointers;
 use self::premise::Failures;
-pub use self::slots::Cell;
 use self::slots::Slots;
+pub use self::slots::{Cell, Part, is_private_variable, separable_parts};
 use self::symbolic::Atoms;
 use crate::analysis::program::{
     Access, Blemish, BlemishKind, Event, Node, NodeId, Object, ObjectId, PointerUse, Program, Range, Site, Space,
@@ -51,6 +55,7 @@ use crate::analysis::symbolic::Sym;
 use crate::calls::cuda::Meaning;
 use crate::calls::{Callee, classify};
 use crate::ir::{Module, Opcode, Value};
+use crate::mutants::{Mutant, off};
 
 /// Functions with more blocks than this are declined. The analyses are linear in blocks for each pair; no function of the samples has over
 /// 300 after inlining, generated code can have very many more.
@@ -64,6 +69,10 @@ pub struct Lowered<'m> {
     pub origins: Vec<Option<Value<'m>>>,
     /// The allocation of each object, by [`ObjectId`].
     pub allocations: Vec<Allocation<'m>>,
+    /// The instruction of each of [`Program::uses`], in the same order.
+    pub uses: Vec<Value<'m>>,
+    /// The instruction of each of [`Program::blemishes`], in the same order; those of the function as a whole come last and have none.
+    pub blemishes: Vec<Value<'m>>,
 }
 
 impl<'m> Lowered<'m> {
@@ -94,10 +103,16 @@ pub fn has_device_allocation(function: Value<'_>) -> bool {
 /// Lowers a function with a body; `None` for a declaration.
 #[must_use]
 pub fn lower_function<'m>(context: &Context<'m>, function: Value<'m>) -> Option<Lowered<'m>> {
+    lower_as(context, function, &function.name())
+}
+
+/// Lowers a function that is a copy of the one called `name`, or that one itself.
+#[must_use]
+pub fn lower_as<'m>(context: &Context<'m>, function: Value<'m>, name: &str) -> Option<Lowered<'m>> {
     let mut flow = Flow::of(function)?;
     let module = context.module;
     let mut atoms = Atoms::default();
-    let slots = Slots::of(module, &flow);
+    let slots = Slots::of(context, &flow);
     let allocations = allocations::allocations(module, &flow, &slots, &mut atoms);
     let failures = premise::rule_out_failures(module, &mut flow, &slots, &allocations);
     let pointers = Pointers::follow(module, &flow, &slots, &allocations, &mut atoms);
@@ -109,6 +124,7 @@ pub fn lower_function<'m>(context: &Context<'m>, function: Value<'m>) -> Option<
         program: Program::default(),
         origins: vec![None],
         function,
+        name,
         flow: &flow,
         failures: &failures,
         slots: &slots,
@@ -122,11 +138,13 @@ pub fn lower_function<'m>(context: &Context<'m>, function: Value<'m>) -> Option<
     lowering.order_of_allocations();
     lowering.pointer_uses();
     let positions = lowering.graph();
+    let uses = lowering.found.uses.iter().map(|(at, ..)| *at).collect();
+    let blemishes = lowering.found.blemishes.iter().map(|(at, ..)| *at).collect();
     lowering.place_findings(&positions);
     let Lowering { mut program, origins, handles, atoms, .. } = lowering;
     program.atoms = atoms.values().iter().map(|value| positions.get(value).copied()).collect();
     handles.give(&mut program);
-    Some(Lowered { program, origins, allocations })
+    Some(Lowered { program, origins, allocations, uses, blemishes })
 }
 
 /// What was found about instructions, before the graph has places for it.
@@ -143,6 +161,7 @@ struct Lowering<'a, 'm> {
     context: &'a Context<'m>,
     module: Module<'m>,
     function: Value<'m>,
+    name: &'a str,
     flow: &'a Flow<'m>,
     failures: &'a Failures<'m>,
     slots: &'a Slots<'m>,
@@ -175,10 +194,10 @@ impl<'m> Lowering<'_, 'm> {
                 site: sites::site(allocation.call),
             })
             .collect();
-        self.program.function = self.function.name();
+        self.program.function = self.name.to_owned();
         self.program.module = self.context.facts;
         // Any function but main may be called while work of its callers is in flight.
-        self.program.module.entry_quiet = self.function.name() == "main" && !self.context.constructors_launch();
+        self.program.module.entry_quiet = self.name == "main" && !self.context.constructors_launch();
     }
 
     fn order_of_allocations(&mut self) {
@@ -186,7 +205,8 @@ impl<'m> Lowering<'_, 'm> {
         let sites: Vec<_> = self.allocations.iter().map(|allocation| allocation.call).zip(ids).collect();
         for (index, (site, id)) in sites.iter().enumerate() {
             for (earlier, earlier_id) in &sites[..index] {
-                if !self.flow.dominates(*earlier, *site) && !self.flow.dominates(*site, *earlier) {
+                let ordered = self.flow.dominates_always(*earlier, *site) || self.flow.dominates_always(*site, *earlier);
+                if !ordered && !off(Mutant::LowerOrderWithoutPremise) {
                     self.program.unordered.insert((*earlier_id, *id));
                 }
             }
@@ -245,12 +265,13 @@ impl<'m> Lowering<'_, 'm> {
             Some(Opcode::LLVMRet) => vec![Event::Exit { returns: true }],
             // Behind a throw that no landing pad of the function catches, control is in the caller.
             Some(Opcode::LLVMUnreachable) => {
-                let throws = instruction.previous().is_some_and(|before| before.may_unwind());
-                vec![Event::Exit { returns: normal && throws && self.function.name() != "main" }]
+                let throws =
+                    instruction.previous().is_some_and(|before| before.may_unwind()) && !off(Mutant::LowerThrow);
+                vec![Event::Exit { returns: normal && throws && self.name != "main" }]
             }
             // An exception that leaves main ends the program.
             Some(Opcode::LLVMResume | Opcode::LLVMCleanupRet) => {
-                vec![Event::Exit { returns: self.function.name() != "main" }]
+                vec![Event::Exit { returns: self.name != "main" }]
             }
             _ => self.found.accesses.remove(&instruction).map(Event::Host).into_iter().collect(),
         }
@@ -295,7 +316,7 @@ impl<'m> Lowering<'_, 'm> {
         if self.function.has_attribute("optnone") {
             of_function.push(BlemishKind::NotOptimised);
         }
-        if self.context.captures_streams() {
+        if self.context.captures_streams() && !off(Mutant::LowerCaptureAnywhere) {
             of_function.push(BlemishKind::StreamCapture);
         }
         if self.flow.blocks().len() > MAX_BLOCKS {

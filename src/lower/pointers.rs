@@ -12,12 +12,14 @@ use std::collections::HashMap;
 
 use super::allocations::{Allocation, Delivery, POINTER_BYTES};
 use super::flow::Flow;
+use super::intrinsics::{Intrinsic, intrinsic};
 use super::slots::{Definition, Slots};
 use super::symbolic::Atoms;
 use crate::analysis::program::ObjectId;
 use crate::analysis::symbolic::Sym;
 use crate::calls::{Callee, classify};
 use crate::ir::{Block, Module, Opcode, Value};
+use crate::mutants::{Mutant, off};
 
 /// Where a pointer points.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -198,7 +200,8 @@ impl<'m> Pointers<'m> {
                 None => foreign = true,
             }
         }
-        if stale || foreign || objects.len() > 1 {
+        stale &= !off(Mutant::LowerStalePointer);
+        if stale || (foreign || objects.len() > 1) && !off(Mutant::LowerMixed) {
             objects.sort_unstable();
             let slot = stale || value.opcode() == Some(Opcode::LLVMLoad);
             self.troubles.push(Trouble { at: value, objects, foreign, slot });
@@ -259,7 +262,7 @@ fn inputs<'m>(
 /// Does an offset that comes through a phi or a slot still mean the same? What comes from an earlier round of a loop was computed from that
 /// round's numbers, and the same sum means others now.
 fn is_of_this_round<'m>(flow: &Flow<'m>, value: Value<'m>, input: &Input<'m>, offset: &Sym, atoms: &Atoms<'m>) -> bool {
-    if offset.as_constant().is_some() {
+    if offset.as_constant().is_some() || off(Mutant::LowerStaleOffset) {
         return true;
     }
     match input {
@@ -275,13 +278,10 @@ fn is_of_this_round<'m>(flow: &Flow<'m>, value: Value<'m>, input: &Input<'m>, of
 }
 
 /// The argument that a call's result is derived from, by its model.
-fn derived_from(call: Value<'_>) -> Option<Value<'_>> {
+pub(super) fn derived_from(call: Value<'_>) -> Option<Value<'_>> {
     let callee = call.called_function()?;
     let name = callee.name();
-    if ["llvm.launder.invariant.group", "llvm.strip.invariant.group", "llvm.ptrmask", "llvm.ssa.copy"]
-        .iter()
-        .any(|intrinsic| name.starts_with(intrinsic))
-    {
+    if matches!(intrinsic(&name), Intrinsic::PassesOn { .. }) {
         return call.argument(0);
     }
     match classify(&name) {
@@ -294,8 +294,7 @@ fn derived_from(call: Value<'_>) -> Option<Value<'_>> {
 fn keeps_address(call: Value<'_>) -> bool {
     call.called_function().is_some_and(|callee| {
         let name = callee.name();
-        ["llvm.launder.", "llvm.strip.", "llvm.ssa.copy", "memcpy", "memmove", "memset"]
-            .iter()
-            .any(|start| name.starts_with(start))
+        intrinsic(&name) == Intrinsic::PassesOn { same: true }
+            || ["memcpy", "memmove", "memset"].iter().any(|start| name.starts_with(start))
     })
 }

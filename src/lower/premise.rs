@@ -16,6 +16,7 @@ use super::allocations::{Allocation, Delivery, POINTER_BYTES};
 use super::flow::Flow;
 use super::slots::{Definition, Slots};
 use crate::ir::{Block, IntPredicate, Module, Opcode, Value};
+use crate::mutants::{Mutant, off};
 
 /// Where control only comes if an allocation has failed.
 pub(super) struct Failures<'m> {
@@ -58,6 +59,11 @@ fn failures<'m>(
             .then(|| slots.cell(module, tested.operand(0)?))
             .flatten()
             .is_some_and(|cell| match slots.reaching(cell, POINTER_BYTES, tested, flow)[..] {
+                [.., Definition::Call(call)] | [Definition::Call(call), ..]
+                    if off(Mutant::LowerNullForAnotherReason) =>
+                {
+                    results.contains_key(&call)
+                }
                 [Definition::Call(call)] => results.contains_key(&call),
                 _ => false,
             })
@@ -103,7 +109,7 @@ fn only_input<'m>(flow: &Flow<'m>, value: Value<'m>) -> Value<'m> {
 /// Where a block goes if the allocation whose result it tests has failed.
 fn failure_edge<'m>(block: Block<'m>, failed_if_null: impl Fn(Value<'m>) -> Option<bool>) -> Option<Block<'m>> {
     let branch = block.terminator()?;
-    let condition = branch.branch_condition()?;
+    let condition = branch.branch_condition().filter(|_| !off(Mutant::LowerPremise))?;
     let predicate = condition.integer_predicate()?;
     let tested = condition.operand(0).filter(|_| condition.operand(1).is_some_and(Value::is_null))?;
     let failed_if_null = failed_if_null(tested)?;

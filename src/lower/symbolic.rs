@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use crate::analysis::symbolic::{AtomId, Sym};
 use crate::ir::Module;
 use crate::ir::{Opcode, Type, Value};
+use crate::mutants::{Mutant, off};
 
 /// How deep an expression is taken apart; deeper parts are atoms. Bounds the work on shared subexpressions (2^8); the sizes of real
 /// programs (`w * h * channels * sizeof(float) + header`) are five or six deep.
@@ -83,7 +84,7 @@ impl<'m> Atoms<'m> {
                 }
                 ty = ty.element()?;
             }
-            if !exact && index.constant_int().is_none() {
+            if !exact && index.constant_int().is_none() && !off(Mutant::LowerAddressWrap) {
                 return None;
             }
             let scale = Sym::from(module.alloc_size(ty)?);
@@ -127,7 +128,7 @@ impl<'m> Atoms<'m> {
                 };
                 // Both readings of a result that needs fewer bits than it has agree, and nothing wrapped on the way.
                 let narrow = opcode != Opcode::LLVMSub && bits(value, depth).is_some();
-                if !marked && !narrow {
+                if !marked && !narrow && !off(Mutant::LowerWrap) {
                     return None;
                 }
                 let reading = if marked { reading } else { Reading::Unsigned };
@@ -154,7 +155,7 @@ impl<'m> Atoms<'m> {
 
     fn atom(&mut self, value: Value<'m>, reading: Reading) -> Sym {
         // A value that is not negative reads the same both ways: one atom.
-        let reading = if is_not_negative(value) { Reading::Unsigned } else { reading };
+        let reading = if is_not_negative(value) || off(Mutant::LowerSign) { Reading::Unsigned } else { reading };
         let (key, source) = match scaled(value) {
             Some((source, scale)) => (Key::Product(source, scale, reading), source),
             None => (Key::Value(value, reading), value),

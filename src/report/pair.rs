@@ -1,6 +1,6 @@
 //! From a verdict to a description of plain data: names, places and sentences, no ids.
 
-use crate::analysis::program::{Object, Program, Site, WaitScope};
+use crate::analysis::program::{Object, ObjectId, Program, Site, WaitScope};
 use crate::analysis::verdict::{Decision, FreeAction, MergePlan, Reason, SyncAction, Verdict};
 
 pub use echo_report::{Buffer, Outcome, PairReport, Place, ReasonReport, Step, Wait};
@@ -9,6 +9,37 @@ impl From<&Site> for Place {
     fn from(site: &Site) -> Self {
         Self { file: site.file.clone(), line: site.line, column: site.column }
     }
+}
+
+/// Describes a device buffer whose partner is not in its function. `host`: what the other side of its copies is called there, if it is known.
+#[must_use]
+pub fn without_partner(
+    program: &Program,
+    host: String,
+    device: ObjectId,
+    copies: &[Site],
+    reason: &Reason,
+) -> PairReport {
+    let device = program.object(device);
+    PairReport {
+        function: program.function.clone(),
+        host: Buffer { name: host, site: (&reason.at).into() },
+        device: buffer(device),
+        bytes: constant_size(device),
+        outcome: Outcome::Declined,
+        copies: copies.iter().map(Place::from).collect(),
+        saved_per_iteration: None,
+        waits: Vec::new(),
+        notes: Vec::new(),
+        reasons: vec![reason_report(reason)],
+    }
+}
+
+/// Are both of the same two allocations in the source? (Without debug information that is not known.)
+#[must_use]
+pub fn is_about_the_same(one: &PairReport, other: &PairReport) -> bool {
+    let known = one.host.site.line != 0 && one.device.site.line != 0;
+    known && one.host == other.host && one.device == other.device
 }
 
 /// Describes a verdict of `program`. `accepted`: what became of the pair if the verdict accepts it.

@@ -258,6 +258,16 @@ fn a_buffer_that_is_released_while_work_may_run_is_waited_for() {
 }
 
 #[test]
+fn a_copy_that_stays_is_followed_by_a_wait() {
+    let result = "%g = alloca [64 x i8]\n%e9 = call i32 @cudaMemcpy(ptr %g, ptr %d, i64 64, i32 2)";
+    let text = rewritten(&program(MALLOC, UP, &format!("{result}\n{DOWN}"), FREE));
+    in_order(
+        &text,
+        &["@cudaLaunchKernel", "@cudaMemcpy(ptr %g", "call i32 @cudaStreamSynchronize(ptr null)", "%x = load i32"],
+    );
+}
+
+#[test]
 fn two_pairs_are_merged_in_one_go() {
     let second = "%g = call ptr @malloc(i64 128)
         %f.slot = alloca ptr

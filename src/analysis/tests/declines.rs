@@ -460,15 +460,20 @@ fn the_unbroken_case_passes() {
 
 #[test]
 fn each_broken_thing_declines_for_just_its_reason() {
-    for (name, expected, found) in all_cases() {
-        assert_eq!(found, expected, "{name}");
-    }
+    let wrong: Vec<String> = all_cases()
+        .into_iter()
+        .filter(|(_, expected, found)| found != expected)
+        .map(|(name, expected, found)| format!("case {name}: expected {expected:?}, found {found:?}"))
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
 fn every_decline_has_a_case() {
     let covered: BTreeSet<&str> = all_cases().into_iter().flat_map(|(_, _, found)| found).collect();
-    for (number, code) in ALL_DECLINES {
+    // The pass says that of a device buffer without a partner; tests/splice.rs has its cases.
+    let elsewhere = ["S4-different-functions"];
+    for (number, code) in ALL_DECLINES.iter().filter(|(_, code)| !elsewhere.contains(code)) {
         assert!(covered.contains(code), "no case for {number} {code}");
     }
 }

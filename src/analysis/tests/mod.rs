@@ -3,4 +3,5 @@
 mod declines;
 mod examples;
 mod lifetimes;
+mod rules;
 mod traps;

@@ -232,7 +232,7 @@ fn unknown_functions_may_start_work_and_known_ones_may_not() {
 }
 
 #[test]
-fn functions_of_the_module_do_what_their_attributes_say() {
+fn functions_of_the_module_do_what_their_attributes_and_bodies_say() {
     const CALLEES: &str = "
         define internal i32 @sum(ptr readonly captures(none) %0) noinline nofree memory(argmem: read) {
           %v = load i32, ptr %0
@@ -259,6 +259,11 @@ fn functions_of_the_module_do_what_their_attributes_say() {
           %v = load i32, ptr %0
           ret i32 %v
         }
+        define internal void @unknown() noinline {
+          call void @work()
+          call void @other()
+          ret void
+        }
         define internal void @reset() noinline {
           %e = call i32 @cudaDeviceReset()
           ret void
@@ -272,11 +277,14 @@ fn functions_of_the_module_do_what_their_attributes_say() {
     // captures(none) does not say that the callee does not free.
     has(&with("call void @release(ptr %h)"), "PassedTo(\"release\")");
     has(&with("call void @keep(ptr %h)"), "PassedTo(\"keep\")");
-    has(&with("call void @work()"), "opaque work launches=true");
+    let work = with("call void @work()");
+    has(&work, "enqueue Unknown#0 Library work touches-captured");
+    lacks(&work, "opaque");
+    has(&with("call void @unknown()"), "opaque unknown launches=true");
     // Its work may be running when it reads, and behind it.
     let both = with("%x = call i32 @launch_and_sum(ptr %h)");
-    assert_eq!(both.matches("opaque launch_and_sum").count(), 2, "{both}");
-    let (before, behind) = (both.find("opaque launch_and_sum"), both.rfind("opaque launch_and_sum"));
+    assert_eq!(both.matches("Library launch_and_sum").count(), 2, "{both}");
+    let (before, behind) = (both.find("Library launch_and_sum"), both.rfind("Library launch_and_sum"));
     let read = both.find("host read? 0 [?]");
     assert!(before < read && read < behind, "{both}");
     has(&with("call void @reset()"), "DeviceReset []");

@@ -1,6 +1,6 @@
 //! Which samples are judged: all of a size, then random larger ones.
 
-use crate::sample::{ALL, D, E, G, H, HostKind, Region, Sample, Step, Touch};
+use crate::canonical::sample::{ALL, D, E, G, H, HostKind, Region, Sample, Step, Touch};
 
 fn touch(object: usize, writes: bool, bytes: u8, blurred: bool) -> Touch {
     Touch { object, writes, bytes, blurred }

@@ -2,7 +2,7 @@
 //!
 //! Every step has two vertices: the host's part of it, and the work that it queues. A vertex knows the set of those before it.
 
-use crate::sample::STREAMS;
+use crate::canonical::sample::STREAMS;
 use echo_sr::analysis::program::Stream;
 
 /// A set of vertices.
