@@ -106,8 +106,7 @@ mod tests {
 
     #[test]
     fn every_option_is_read() {
-        let text =
-            "target=managed; access=concurrent;repair=on;theta-min=0;report=/tmp/a b.jsonl;merge-limit=3;analyse-only;verbose;off;";
+        let text = "target=managed; access=concurrent;repair=on;theta-min=0;report=/tmp/a b.jsonl;merge-limit=3;analyse-only;verbose;off;";
         let expected = Options {
             off: true,
             analysis: analysis::Options {
@@ -132,7 +131,9 @@ mod tests {
     fn an_unknown_option_is_named_with_the_valid_ones() {
         let message = Options::parse("repair=on;trget=managed").unwrap_err().to_string();
         assert!(message.contains("`trget=managed`"), "{message}");
-        for name in ["target", "access", "repair", "theta-min", "report", "merge-limit", "analyse-only", "verbose", "off"] {
+        for name in
+            ["target", "access", "repair", "theta-min", "report", "merge-limit", "analyse-only", "verbose", "off"]
+        {
             assert!(message.contains(name), "{message} does not name {name}");
         }
     }

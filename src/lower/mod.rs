@@ -210,7 +210,8 @@ impl<'m> Lowering<'_, 'm> {
         let sites: Vec<_> = self.allocations.iter().map(|allocation| allocation.call).zip(ids).collect();
         for (index, (site, id)) in sites.iter().enumerate() {
             for (earlier, earlier_id) in &sites[..index] {
-                let ordered = self.flow.dominates_always(*earlier, *site) || self.flow.dominates_always(*site, *earlier);
+                let ordered =
+                    self.flow.dominates_always(*earlier, *site) || self.flow.dominates_always(*site, *earlier);
                 if !ordered && !off(Mutant::LowerOrderWithoutPremise) {
                     self.program.unordered.insert((*earlier_id, *id));
                 }

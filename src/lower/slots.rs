@@ -297,9 +297,11 @@ fn constant_offset<'m>(module: Module<'m>, gep: Value<'m>) -> Option<i64> {
 #[must_use]
 pub fn is_private_variable<'m>(context: &Context<'m>, function: Value<'m>, variable: Value<'m>) -> bool {
     let size = variable.value_type().and_then(|ty| context.module.alloc_size(ty));
-    Flow::of(function).zip(size).and_then(|(flow, size)| touches(context, &flow, variable, size)).is_some_and(|touches| {
-        touches.iter().all(|touch| !matches!(touch.kind, TouchKind::AddressStored | TouchKind::ArgumentArray))
-    })
+    Flow::of(function).zip(size).and_then(|(flow, size)| touches(context, &flow, variable, size)).is_some_and(
+        |touches| {
+            touches.iter().all(|touch| !matches!(touch.kind, TouchKind::AddressStored | TouchKind::ArgumentArray))
+        },
+    )
 }
 
 /// A pointer or handle in a larger private variable: an out-parameter of a call that is used as a variable of its own.
@@ -322,7 +324,8 @@ pub fn separable_parts<'m>(context: &Context<'m>, function: Value<'m>) -> Vec<Pa
     let mut parts: Vec<Part<'m>> = Vec::new();
     for alloca in function.instructions() {
         let Some(Slot { touches, .. }) = slots.slots.get(&alloca) else { continue };
-        let larger = alloca.allocated_type().and_then(|ty| module.alloc_size(ty)).is_some_and(|size| size > POINTER_BYTES);
+        let larger =
+            alloca.allocated_type().and_then(|ty| module.alloc_size(ty)).is_some_and(|size| size > POINTER_BYTES);
         for written in touches.iter().filter(|touch| larger && touch.kind == TouchKind::CallWrites) {
             let cell = Cell { alloca, offset: written.offset };
             if parts.iter().all(|part| part.cell != cell) {

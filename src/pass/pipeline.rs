@@ -7,8 +7,8 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::diagnostics::{self, RemarkKind};
-use super::splice::{Refusal, Scratch, Splicer, apart};
 use super::prepare;
+use super::splice::{Refusal, Scratch, Splicer, apart};
 use crate::analysis;
 use crate::analysis::program::Space;
 use crate::analysis::verdict::{Decision, MergePlan, Verdict};
@@ -135,9 +135,8 @@ impl<'m> Run<'_, 'm> {
         self.refusals.extend(trial.refusals);
         let Some(lowered) = trial.lowered else { return false };
         let verdicts = analysis::analyse(&lowered.program, &self.options.analysis);
-        let accepted_alone = |function: &Value<'m>| {
-            alone.iter().find(|alone| alone.function == *function).map_or(0, Alone::accepted)
-        };
+        let accepted_alone =
+            |function: &Value<'m>| alone.iter().find(|alone| alone.function == *function).map_or(0, Alone::accepted);
         let before: usize = trial.spliced.iter().chain([&function]).map(accepted_alone).sum();
         let gained = verdicts.iter().filter_map(accepted).count() > before;
         let under_limit = self.merges_left.is_none_or(|left| left > before);

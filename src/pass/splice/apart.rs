@@ -94,5 +94,8 @@ fn why(splicer: &Splicer<'_, '_>, function: Value<'_>, refusals: &BTreeSet<Refus
 /// The variable that holds a pointer; empty where debug information has none.
 fn name<'m>(function: Value<'m>, pointer: Value<'m>) -> String {
     let mut variables = function.instructions().flat_map(Value::debug_variables);
-    variables.find(|variable| variable.value == pointer && !variable.is_address).map(|variable| variable.name).unwrap_or_default()
+    variables
+        .find(|variable| variable.value == pointer && !variable.is_address)
+        .map(|variable| variable.name)
+        .unwrap_or_default()
 }

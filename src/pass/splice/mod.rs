@@ -141,7 +141,10 @@ impl<'a, 'm> Splicer<'a, 'm> {
         let reaching = self.graph.reaching(lonely.iter().copied());
         let calls_one = |function: &Value<'m>| self.graph.callees(*function).any(|callee| reaching.contains(&callee));
         let order = self.graph.top_down().iter().copied();
-        order.filter(|function| !function.has_attribute("optnone")).filter(|function| lonely.contains(function) || calls_one(function)).collect()
+        order
+            .filter(|function| !function.has_attribute("optnone"))
+            .filter(|function| lonely.contains(function) || calls_one(function))
+            .collect()
     }
 
     /// Is there something to do in the function? `lowered` is what the lowering makes of it, if it makes device buffers.
@@ -234,7 +237,9 @@ impl<'a, 'm> Splicer<'a, 'm> {
 
     /// A call whose callee works with the CUDA runtime, and is no launch stub.
     fn is_work(&self, call: Value<'m>) -> bool {
-        self.graph.callee(call).is_some_and(|callee| self.graph.works_with_cuda(callee) && !self.context.is_stub(callee))
+        self.graph
+            .callee(call)
+            .is_some_and(|callee| self.graph.works_with_cuda(callee) && !self.context.is_stub(callee))
     }
 
     fn admit(&self, target: Value<'m>, callee: Value<'m>, growth: &Growth<'m>) -> Result<(), Why> {

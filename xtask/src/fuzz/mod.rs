@@ -195,13 +195,7 @@ impl<'a> Fuzzer<'a> {
     }
 
     /// Reduces a program that went wrong and keeps it.
-    fn finding(
-        &self,
-        compiler: &Compiler<'_>,
-        case: &Case,
-        wrong: &Wrong,
-        number: u64,
-    ) -> Result<Finding, Failure> {
+    fn finding(&self, compiler: &Compiler<'_>, case: &Case, wrong: &Wrong, number: u64) -> Result<Finding, Failure> {
         let mut finding = Finding {
             program: case.program.index,
             build: wrong.build.name(),
@@ -246,10 +240,8 @@ impl<'a> Fuzzer<'a> {
             )),
         }
         if let How::Ran(difference) = how {
-            lines.push(format!(
-                "{} LD_LIBRARY_PATH=target/uma/lib ./program 0 0 {}",
-                difference.mode, difference.input
-            ));
+            lines
+                .push(format!("{} LD_LIBRARY_PATH=target/uma/lib ./program 0 0 {}", difference.mode, difference.input));
         }
         lines.into_iter().map(|line| format!("// {line}\n")).collect()
     }

@@ -422,11 +422,11 @@ impl Writer<'_> {
         for event in 0..self.program.events {
             parameters.push(("cudaEvent_t ".into(), format!("e{event}")));
         }
-        let declared: String =
-            parameters.iter().map(|(kind, name)| format!("{kind}{name}, ")).collect::<String>().replace(
-                "T *",
-                &format!("{} *", element(self.program)),
-            );
+        let declared: String = parameters
+            .iter()
+            .map(|(kind, name)| format!("{kind}{name}, "))
+            .collect::<String>()
+            .replace("T *", &format!("{} *", element(self.program)));
         let given: String = parameters.iter().map(|(_, name)| format!("{name}, ")).collect();
         let how = if way == Way::Apart { "static APART" } else { "static inline" };
         let _ = writeln!(
