@@ -9,7 +9,7 @@
 //!
 //! What is not private is not a slot: a pointer stored there has escaped, and a load from there is unknown.
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Context;
 use super::allocations::POINTER_BYTES;
@@ -80,21 +80,21 @@ impl TouchKind {
 
 /// The private allocas of a function.
 pub(super) struct Slots<'m> {
-    slots: HashMap<Value<'m>, Slot<'m>>,
+    slots: FxHashMap<Value<'m>, Slot<'m>>,
 }
 
 /// What is done with one private alloca.
 struct Slot<'m> {
     touches: Vec<Touch<'m>>,
     /// Those of them that write, by instruction.
-    writes: HashMap<Value<'m>, Vec<Touch<'m>>>,
+    writes: FxHashMap<Value<'m>, Vec<Touch<'m>>>,
     /// The same instructions, to search for.
     writing: Marks<'m>,
 }
 
 impl<'m> Slot<'m> {
     fn new(touches: Vec<Touch<'m>>) -> Self {
-        let mut writes: HashMap<_, Vec<_>> = HashMap::new();
+        let mut writes: FxHashMap<_, Vec<_>> = FxHashMap::default();
         for touch in touches.iter().filter(|touch| touch.kind.writes()) {
             writes.entry(touch.instruction).or_default().push(*touch);
         }
@@ -117,10 +117,10 @@ impl<'m> Slots<'m> {
             .flat_map(Block::instructions)
             .filter(|instruction| instruction.opcode() == Some(Opcode::LLVMAlloca))
             .collect();
-        let mut touches: HashMap<_, _> =
+        let mut touches: FxHashMap<_, _> =
             allocas.iter().filter_map(|alloca| Some((*alloca, alloca_touches(context, flow, *alloca)?))).collect();
         // Addresses may be stored in argument arrays only, and only in those that are private themselves.
-        let arrays: HashSet<_> =
+        let arrays: FxHashSet<_> =
             touches.iter().filter(|(_, list)| is_argument_array(list)).map(|(alloca, _)| *alloca).collect();
         touches.retain(|_, list: &mut Vec<Touch<'_>>| {
             list.iter().filter(|touch| touch.kind == TouchKind::AddressStored).all(|touch| {

@@ -7,7 +7,7 @@
 //! Sizes and lengths are read as signed: an allocation of 2^63 bytes or more fails and a copy of that many is an error, so in every
 //! execution that goes on the two readings agree. That is the premise "allocations succeed" of the proof, not a new one.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use crate::analysis::symbolic::{AtomId, Sym};
 use crate::ir::Module;
@@ -39,7 +39,7 @@ enum Key<'m> {
 /// The atoms of one function.
 #[derive(Default)]
 pub(super) struct Atoms<'m> {
-    ids: HashMap<Key<'m>, AtomId>,
+    ids: FxHashMap<Key<'m>, AtomId>,
     values: Vec<Value<'m>>,
 }
 

@@ -120,6 +120,9 @@ enum Action {
         /// Where reduced programs are kept [default: target/fuzz].
         #[arg(long, value_name = "DIR")]
         keep: Option<PathBuf>,
+        /// Reduce as many programs that go wrong; name further ones only.
+        #[arg(long, default_value_t = 4, value_name = "N")]
+        reduce: usize,
         /// Test this plugin instead of the one of this tree.
         #[arg(long, value_name = "FILE")]
         plugin: Option<PathBuf>,
@@ -190,7 +193,7 @@ fn run(command: &Action, context: &Context) -> Result<(), Failure> {
         Action::Bench { repeats, up_to, json } => {
             bench::run(context, &bench::Options { repeats: *repeats as usize, up_to: *up_to, json: *json })
         }
-        Action::Fuzz { seconds, seed, programs, first, keep, plugin, show, json } => {
+        Action::Fuzz { seconds, seed, programs, first, keep, reduce, plugin, show, json } => {
             let unlimited = if programs.is_some() { u64::MAX } else { 60 };
             let options = fuzz::Options {
                 limit: Duration::from_secs(seconds.unwrap_or(unlimited)),
@@ -198,6 +201,7 @@ fn run(command: &Action, context: &Context) -> Result<(), Failure> {
                 programs: *programs,
                 first: *first,
                 keep: keep.clone().unwrap_or_else(|| context.target.join("fuzz")),
+                reduce: *reduce,
                 plugin: plugin.clone(),
                 show: *show,
                 json: *json,

@@ -57,6 +57,8 @@ pub(super) struct Compiler<'a> {
 #[derive(Debug)]
 pub(super) struct Files {
     folder: tempfile::TempDir,
+    /// The device half of all builds.
+    image: PathBuf,
 }
 
 impl Files {
@@ -64,7 +66,8 @@ impl Files {
     pub(super) fn new(text: &str) -> Result<Files, Failure> {
         let folder = tempfile::tempdir()
             .map_err(|error| Failure::io("create a temporary folder in", &std::env::temp_dir(), &error))?;
-        let files = Files { folder };
+        let image = folder.path().join("kernels.img");
+        let files = Files { folder, image };
         fs::write(files.source(), text).map_err(|error| Failure::io("write", &files.source(), &error))?;
         Ok(files)
     }
@@ -82,8 +85,9 @@ impl Files {
         self.folder.path().join(format!("{}.jsonl", build.name()))
     }
 
-    fn image(&self) -> PathBuf {
-        self.folder.path().join("kernels.img")
+    /// Another program with the kernels of this one, which are not compiled again.
+    pub(super) fn with_same_kernels(&self, text: &str) -> Result<Files, Failure> {
+        Ok(Files { image: self.image.clone(), ..Files::new(text)? })
     }
 }
 
@@ -97,7 +101,7 @@ impl Compiler<'_> {
     /// The device half with the plugin, which only notes there what the kernels do. All builds embed it.
     pub(super) fn kernels(&self, files: &Files) -> Result<(), Failure> {
         let mut command = Command::new(self.context.uma().join("bin/uma-clang++"));
-        command.args(self.flags()).arg("--image-only").arg(files.source()).arg("-o").arg(files.image());
+        command.args(self.flags()).arg("--image-only").arg(files.source()).arg("-o").arg(&files.image);
         command.arg(format!("-fpass-plugin={}", self.plugin.display())).env_remove("ECHO_SR_OPTIONS");
         tool::run(&mut command).map(drop)
     }
@@ -110,7 +114,7 @@ impl Compiler<'_> {
         command.args(self.flags());
         command.arg(format!("--cuda-path={}", self.context.cuda().display()));
         command.args(["--cuda-host-only", "-Wno-unknown-cuda-version", "-Xclang", "-fcuda-include-gpubinary"]);
-        command.arg("-Xclang").arg(files.image());
+        command.arg("-Xclang").arg(&files.image);
         command.env_remove("ECHO_SR_OPTIONS");
         if let Some(options) = build.options() {
             command.arg(format!("-fpass-plugin={}", self.plugin.display()));

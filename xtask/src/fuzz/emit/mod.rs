@@ -3,7 +3,9 @@
 //! `main` takes the first and the last program to run, which of the two inputs, and a zero that the compiler does not know to be one.
 
 mod device;
+mod expression;
 mod host;
+mod memory;
 
 use std::fmt::Write as _;
 
