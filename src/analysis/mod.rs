@@ -11,11 +11,14 @@
 //! 2. So whatever P, free of races by premise, ordered is ordered in P'; and conflicting accesses of p that P did not have to order are
 //!    ordered in P' (S2). P' has no race either, and both programs behave as their eager executions do.
 //! 3. Eager executions are sequential. On each path, whenever a byte of h or d will still be read, p holds its value: a write keeps that
-//!    by S1, a linking copy because its source's value is in p already, an allocation because what it makes was never written.
-//! 4. p exists at every access (S4), nobody can tell its two names apart (S3), nothing else touches it (C), and the machine lets the
-//!    host touch it (S5, if p is managed memory on a device with exclusive access).
+//!    by S1, a linking copy because its source's value is in p already, an allocation because what it makes was never written and nothing
+//!    is done to p. (One h may meet many d's, one after the other, or none; each allocation is a new buffer in P and the same p in P'.)
+//! 4. p exists as long as one of its names does, and goes with the last (S4), nobody can tell its two names apart (S3), nothing else touches
+//!    it (C), and the machine lets the host touch it (S5, if p is managed memory on a device with exclusive access).
 //!
-//! Premises, as in the paper: P has no race, reads nothing unwritten but by linking copies, and allocations succeed.
+//! Premises, as in the paper: P has no race, reads nothing unwritten but by linking copies, and allocations succeed. Where P allocates
+//! nothing on the device because there is none, p need not exist (S4). And a kernel that is certain to write all of a buffer is certain to
+//! run: a launch that fails, by a block that is too large for the kernel, say, is an error of P that P' may show in another way.
 
 mod access;
 mod candidate;
@@ -31,6 +34,7 @@ mod pair;
 mod pending;
 mod plan;
 pub mod program;
+mod repair;
 mod rewritten;
 mod s1_value;
 mod s2_order;
@@ -83,9 +87,12 @@ pub struct Options {
     pub target: Target,
     /// What the device allows.
     pub access: AccessMode,
-    /// Suggest the wait that would repair a pair to which only an order is missing.
+    /// Put in the waits that repair pairs to which only an order is missing ([`repair`]); else they are suggested.
     pub repair: bool,
-    /// θ_min in bytes: pairs of a smaller constant size are left alone.
+    /// θ_min in bytes: pairs of a smaller constant size are left alone. Where only the running program knows the size, `Adaptive` compares
+    /// it there. `Managed` does not: p below θ_min would have to be two buffers, so that each call of the pair needs both its ways, which is
+    /// what `Adaptive` is. Merging a small buffer is as right as merging a large one and costs at most what managed memory costs, so such a
+    /// pair is merged, with [`Note::SizeNotCompared`].
     pub theta_min: u64,
     /// At most this many pairs are merged, to bisect a fault. (The proof is of all merges together, so leaving some out afterwards would
     /// not be covered by it.)
@@ -107,6 +114,11 @@ impl Default for Options {
 /// One verdict for each candidate pair of the function, ordered by host and device object.
 #[must_use]
 pub fn analyse(program: &Program, options: &Options) -> Vec<Verdict> {
+    if options.repair { repair::analyse(program, options) } else { decide(program, options) }
+}
+
+/// The verdicts on a program as it is.
+fn decide(program: &Program, options: &Options) -> Vec<Verdict> {
     let cfg = Cfg::new(program);
     let linked = candidate::linked(program, cfg.order());
     if linked.is_empty() {
@@ -313,9 +325,7 @@ impl<'a> Prover<'a> {
                 reasons.extend(accepted.iter().flat_map(|other| self.judge_order(&judged[*other], &order).0));
             }
         }
-        if self.options.repair {
-            suggest(&mut reasons);
-        }
+        suggest(&mut reasons);
         reasons
     }
 }
@@ -346,13 +356,7 @@ fn merges<'a>(judged: &'a [Judged], chosen: &[usize]) -> Vec<Merge<'a>> {
 
 /// If nothing but order is missing, a wait repairs the pair: adding order never breaks P.
 fn suggest(reasons: &mut [Reason]) {
-    let orders = |reason: &Reason| {
-        matches!(
-            reason.decline,
-            Decline::KernelPending { .. } | Decline::CopyPending | Decline::HostAccessInFlight { .. }
-        )
-    };
-    if !reasons.iter().all(orders) {
+    if !reasons.iter().all(|reason| reason.order.is_some()) {
         return;
     }
     for reason in reasons {

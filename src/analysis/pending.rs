@@ -240,13 +240,13 @@ pub(super) fn pending(
     let program = rewritten.program();
     let facts = program.module;
     let mut outside = Pending::default();
-    if !facts.entry_quiet && !off(Mutant::S2CallersWork) || facts.starts_threads {
+    if !facts.entry_quiet && !off(Mutant::S2CallersWork) || facts.starts_threads || facts.other_devices {
         outside.add(Item::Outside, 0);
     }
     let transfer = |node, state: &mut Pending| {
         transfer(rewritten, waits, node, state);
-        if facts.starts_threads {
-            // Another thread may have started something meanwhile.
+        if facts.starts_threads || facts.other_devices {
+            // Another thread may have started something meanwhile; what runs on another device was not waited for.
             state.add(Item::Outside, 0);
         }
     };

@@ -35,7 +35,11 @@ pub(super) fn check(pair: &Pair<'_>, reasons: &mut Vec<Reason>) {
                 continue;
             }
             if on_partner(false) && !off(Mutant::S1ReadsPartner) {
-                reasons.push(pair.reason(Decline::ReadsPartner { operation: describe(program, node) }, node));
+                reasons.push(pair.reason_on(
+                    Decline::ReadsPartner { operation: describe(program, node) },
+                    node,
+                    &[node],
+                ));
             }
             if let Some(path) = liveness.read_after(node, partner) {
                 let writer = describe(program, node);

@@ -17,7 +17,7 @@ use crate::mutants::{Mutant, off};
 pub(super) fn check(pair: &Pair<'_>, order: &Order, reasons: &mut Vec<Reason>) {
     for broken in broken(pair, order) {
         let path = path(pair, broken.item, broken.node);
-        reasons.push(pair.reason_on(broken.decline(pair), broken.node, &path));
+        reasons.push(pair.unordered(broken.decline(pair), broken.item, broken.node, &path));
     }
 }
 
@@ -93,7 +93,7 @@ fn unordered(pair: &Pair<'_>, node: NodeId, item: Item, cover: Cover) -> Option<
 /// How control gets from the pending work to the node.
 pub(super) fn path(pair: &Pair<'_>, item: Item, node: NodeId) -> Vec<NodeId> {
     match item {
-        Item::Outside => Vec::new(),
+        Item::Outside => pair.cfg.path(pair.program.entry, |at| at == node, |_| false).unwrap_or_default(),
         Item::Work(work) | Item::StreamWait(work) => {
             pair.cfg.path_before(pair.cfg.rank(node), work, |at| at == node, |_| false).unwrap_or_default()
         }

@@ -72,7 +72,9 @@ fn only_allocation(pair: &Pair<'_>, object: ObjectId, reasons: &mut Vec<Reason>)
         [one, ..] if off(Mutant::S4OneSite) => Some(*one),
         several => {
             let decline = Decline::AllocationSites { buffer: pair.name(object), count: several.len() };
-            reasons.push(pair.reason_at_site(decline, pair.program.object(object).site.clone()));
+            // The places stand for a path.
+            let shown = pair.reason_on(decline, several.first().copied().unwrap_or(pair.program.entry), several);
+            reasons.push(Reason { at: pair.program.object(object).site.clone(), ..shown });
             None
         }
     }
@@ -211,7 +213,8 @@ fn check_frees(pair: &Pair<'_>, begin: &Begin, reasons: &mut Vec<Reason>) -> End
         let Some((object, _)) = frees(pair, node) else { continue };
         let in_stream_order = matches!(pair.program.node(node).event, Event::Free { stream: Some(_), .. });
         if in_stream_order && !off(Mutant::S4StreamOrderedFree) {
-            reasons.push(pair.reason(Decline::StreamOrderedFree, node));
+            let path = pair.cfg.path(begin.creates, |at| at == node, |_| false).unwrap_or_default();
+            reasons.push(pair.reason_on(Decline::StreamOrderedFree, node, &path));
         }
         ends.frees.insert(node);
         let is_creator = object == begin.creator;

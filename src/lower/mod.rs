@@ -10,7 +10,7 @@
 //! - `premise`: the edges that "allocations succeed" rules out;
 //! - `pointers`: which values point into which object;
 //! - `uses`: accesses, and uses that are no accesses, of those values outside of calls;
-//! - `events` (with `launches`, `handles`): what each call does, in program order.
+//! - `events` (with `launches`, `grids`, `handles`): what each call does, in program order.
 //!
 //! Soundness rests on one rule: every use of a followed pointer ends as an access, as a [`PointerUse`], or as a [`Blemish`]; what is not
 //! understood is a blemish or a use that declines, never nothing. A buffer all of whose uses are of the first kind cannot be reached in
@@ -19,8 +19,10 @@
 mod allocations;
 mod callees;
 mod context;
+mod devices;
 mod events;
 mod flow;
+mod grids;
 mod handles;
 mod intrinsics;
 mod launches;
@@ -138,6 +140,7 @@ pub fn lower_as<'m>(context: &Context<'m>, function: Value<'m>, name: &str) -> O
     lowering.order_of_allocations();
     lowering.pointer_uses();
     let positions = lowering.graph();
+    lowering.program.module.selects_devices = lowering.works_on_several_devices();
     let uses = lowering.found.uses.iter().map(|(at, ..)| *at).collect();
     let blemishes = lowering.found.blemishes.iter().map(|(at, ..)| *at).collect();
     lowering.place_findings(&positions);
@@ -217,7 +220,9 @@ impl<'m> Lowering<'_, 'm> {
         self.program.function = self.name.to_owned();
         self.program.module = self.context.facts;
         // Any function but main may be called while work of its callers is in flight.
-        self.program.module.entry_quiet = self.name == "main" && !self.context.constructors_launch();
+        let quiet = self.name == "main" && !self.context.constructors_launch();
+        self.program.module.entry_quiet = quiet;
+        self.program.module.other_devices = self.context.facts.selects_devices && !quiet;
     }
 
     fn order_of_allocations(&mut self) {

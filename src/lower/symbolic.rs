@@ -55,6 +55,11 @@ impl<'m> Atoms<'m> {
         self.read(value, Reading::Signed, 0)
     }
 
+    /// Any integer as a sum, read in one way or the other.
+    pub(super) fn number(&mut self, value: Value<'m>, reading: Reading) -> Sym {
+        self.read(value, reading, 0)
+    }
+
     /// The size that an allocation asks for, as a sum. `new T[n]` asks for all ones (which no allocation satisfies) where the product would
     /// wrap: that case is left out, as allocations succeed.
     pub(super) fn allocation_size(&mut self, value: Value<'m>) -> Sym {
