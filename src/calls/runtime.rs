@@ -167,7 +167,10 @@ pub static SECTIONS: &[Section] = &[
             row("cudaFuncSetCacheConfig", Harmless),
             row("cudaFuncSetSharedMemConfig", Harmless),
             row("cudaGetFuncBySymbol", Harmless),
-            row("cudaLaunchCooperativeKernel", Launch { function: 0, args: 5, stream: Some(7), configured: Some((1, 3)) }),
+            row(
+                "cudaLaunchCooperativeKernel",
+                Launch { function: 0, args: 5, stream: Some(7), configured: Some((1, 3)) },
+            ),
             // As cudaStreamAddCallback.
             row("cudaLaunchHostFunc", OtherWork),
             row("cudaLaunchKernel", Launch { function: 0, args: 5, stream: Some(7), configured: Some((1, 3)) }),
