@@ -102,7 +102,7 @@ mutants! {
     S1LinkIsNoRead: "S1", "a linking copy reads only for its destination"
         => "case host read beside the kernel";
     S1LinkPassesOn: "S1", "a value lives on where a linking copy put it"
-        => "lib analysis::tests::traps::an_input_uploaded_each_round_and_changed_by_the_kernel_declines";
+        => "lib analysis::tests::rules::a_kernel_that_may_overwrite_all_of_a_buffer_may_also_leave_it";
     S1PartEnds: "S1", "only a write that covers every byte, always, ends a value"
         => "lib analysis::tests::traps::zeroes_of_a_calloc_must_survive_a_partial_download";
     S1WholeEnds: "S1", "a write that covers every byte ends a value"
@@ -202,17 +202,17 @@ mutants! {
     S4Unordered: "S4", "the order of the allocations does not hang on their success"
         => "case an order only where allocations succeed";
     S4KeepsHost: "S4", "a host buffer that may be alone keeps memory of its own"
-        => "lib none";
+        => "case aligned, and the other perhaps never";
     S4AlignedAlone: "S4", "of an allocator that cannot, none may be alone"
-        => "lib none";
+        => "case aligned, and the other perhaps never";
     S4FreedBetween: "S4", "neither is freed before the other exists"
         => "case freed before the other begins";
     S4Counted: "S4", "where the last free depends on the path, p counts its names"
-        => "lib none";
+        => "lib analysis::tests::lifetimes::p_counts_its_names_where_the_last_free_depends_on_the_path";
     S4FreeOfNull: "S4", "a free of a pointer that may be null may free nothing"
-        => "lib none";
+        => "lib analysis::tests::lifetimes::a_free_of_null_is_none_and_needs_no_allocation_before";
     S4LeftToTheEnd: "S4", "where the process is about to end, p may be left to it"
-        => "lib none";
+        => "lib analysis::tests::traps::a_free_on_the_way_out_of_the_process_needs_no_order";
     S4StreamOrderedFree: "S4", "no free in stream order"
         => "case stream-ordered free";
     S4LaterFree: "S4", "the later free releases p"
@@ -316,7 +316,7 @@ mutants! {
     LowerCaptureAnywhere: "lower", "a capture anywhere in the module concerns every function"
         => "lib lower::tests::calls::a_capture_anywhere_in_the_module_concerns_every_function";
     LowerNoRecordCaptures: "lower", "a kernel without a record may use kept pointers"
-        => "lib lower::tests::kernels::a_kernel_without_a_record_may_do_everything";
+        => "lib lower::tests::kernels::the_name_of_a_stub_says_nothing_of_its_kernel";
     LowerUnknownEffect: "lower", "a pointer that the record knows nothing of may be used in any way"
         => "lib lower::tests::kernels::a_pointer_where_the_record_knows_none_may_be_used_in_any_way";
     LowerArgumentsEscape: "lower", "launch arguments that are not understood escape"
@@ -394,11 +394,11 @@ mutants! {
     R4Release: "R4", "and releases p"
         => "lib rewrite::tests::the_later_free_releases_and_is_always_cudafree";
     R4OwnBuffer: "R4", "a free of the host buffer frees the one that was kept"
-        => "lib none";
+        => "lib rewrite::tests::a_host_buffer_that_may_be_alone_keeps_its_own_allocation";
     R4CountsBoth: "R4", "both allocations are names of p"
-        => "lib none";
+        => "lib rewrite::tests::p_counts_its_names_where_the_path_decides";
     R4NullIsNoName: "R4", "a null pointer is none"
-        => "lib none";
+        => "lib rewrite::tests::p_counts_its_names_where_the_path_decides";
 }
 
 /// Is this process that mutant?

@@ -4,9 +4,12 @@
 //! other only, so among the pairs that pass their conditions a matching of maximum weight is chosen; weight is what merging saves: bytes
 //! of the linking copies, a copy in a loop counting [`LOOP_FACTOR`] times a level.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::access::{allocations, link, same_value};
+use petgraph::unionfind::UnionFind;
+
+use super::access::{Accesses, link, same_value};
+use super::cfg::{Cfg, Region};
 use super::decline::Decline;
 use super::pair::Pair;
 use super::program::{Allocator, Event, NodeId, Object, ObjectId, Program, Range, Space};
@@ -29,10 +32,29 @@ pub(super) struct Candidate {
     pub(super) host: ObjectId,
     pub(super) device: ObjectId,
     pub(super) links: Vec<NodeId>,
+    /// See [`Pair::nodes`].
+    pub(super) nodes: Vec<NodeId>,
+    /// See [`Pair::region`].
+    pub(super) region: Region,
 }
 
-/// All candidates, by host and device.
-pub(super) fn candidates(program: &Program, order: &[NodeId]) -> Vec<Candidate> {
+impl Candidate {
+    pub(super) fn new(
+        cfg: &Cfg<'_>,
+        accesses: &Accesses,
+        (host, device): (ObjectId, ObjectId),
+        links: Vec<NodeId>,
+    ) -> Self {
+        let mut nodes = [accesses.mentions(host), accesses.mentions(device)].concat();
+        nodes.sort_unstable_by_key(|node| cfg.position(*node));
+        nodes.dedup();
+        let region = cfg.region(&nodes);
+        Self { host, device, links, nodes, region }
+    }
+}
+
+/// Every host and device buffer that linking copies join, with those, by host and device.
+pub(super) fn linked(program: &Program, order: &[NodeId]) -> BTreeMap<(ObjectId, ObjectId), Vec<NodeId>> {
     let mut found: BTreeMap<(ObjectId, ObjectId), Vec<NodeId>> = BTreeMap::new();
     for &node in order {
         let Event::Copy(copy) = &program.node(node).event else { continue };
@@ -43,7 +65,7 @@ pub(super) fn candidates(program: &Program, order: &[NodeId]) -> Vec<Candidate> 
             found.entry((host, device)).or_default().push(node);
         }
     }
-    found.into_iter().map(|((host, device), links)| Candidate { host, device, links }).collect()
+    found
 }
 
 fn is_host(object: &Object) -> bool {
@@ -92,8 +114,8 @@ fn same_size(pair: &Pair<'_>) -> bool {
     let size = |object| pair.program.object(object).size.as_ref();
     let (Some(host), Some(device)) = (size(pair.host), size(pair.device)) else { return false };
     host == device
-        && allocations(pair.program, pair.host).all(|one| {
-            allocations(pair.program, pair.device).all(|other| {
+        && pair.accesses.allocations(pair.host).iter().all(|&one| {
+            pair.accesses.allocations(pair.device).iter().all(|&other| {
                 let (first, second) = if pair.cfg.dominates(one, other) { (one, other) } else { (other, one) };
                 same_value(pair.program, pair.cfg, host, first, second)
             })
@@ -146,19 +168,16 @@ pub(super) fn matching(edges: &[Edge]) -> Vec<usize> {
 
 /// Edges that share a buffer, directly or through others.
 fn components(edges: &[Edge]) -> Vec<Vec<usize>> {
-    let mut group: Vec<usize> = (0..edges.len()).collect();
-    for left in 0..edges.len() {
-        for right in 0..left {
-            let touch = edges[left].0 == edges[right].0 || edges[left].1 == edges[right].1;
-            if touch && group[left] != group[right] {
-                let (old, new) = (group[left].max(group[right]), group[left].min(group[right]));
-                group.iter_mut().filter(|id| **id == old).for_each(|id| *id = new);
-            }
+    let mut group: UnionFind<usize> = UnionFind::new(edges.len());
+    let mut first: BTreeMap<ObjectId, usize> = BTreeMap::new();
+    for (edge, (host, device, _)) in edges.iter().enumerate() {
+        for object in [host, device] {
+            group.union(edge, *first.entry(*object).or_insert(edge));
         }
     }
     let mut parts: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for (edge, id) in group.into_iter().enumerate() {
-        parts.entry(id).or_default().push(edge);
+    for edge in 0..edges.len() {
+        parts.entry(group.find(edge)).or_default().push(edge);
     }
     parts.into_values().collect()
 }
@@ -208,13 +227,16 @@ fn match_component(edges: &[Edge], part: &[usize]) -> Vec<usize> {
 fn greedy(edges: &[Edge], part: &[usize]) -> Vec<usize> {
     let mut heaviest_first = part.to_vec();
     heaviest_first.sort_by_key(|edge| (std::cmp::Reverse(edges[*edge].2), *edge));
-    let mut chosen: Vec<usize> = Vec::new();
-    for edge in heaviest_first {
-        if chosen.iter().all(|taken| edges[*taken].0 != edges[edge].0 && edges[*taken].1 != edges[edge].1) {
-            chosen.push(edge);
+    let mut taken: BTreeSet<ObjectId> = BTreeSet::new();
+    heaviest_first.retain(|edge| {
+        let (host, device, _) = edges[*edge];
+        let free = !taken.contains(&host) && !taken.contains(&device);
+        if free {
+            taken.extend([host, device]);
         }
-    }
-    chosen
+        free
+    });
+    heaviest_first
 }
 
 #[cfg(test)]
@@ -274,8 +296,6 @@ mod tests {
 
     #[test]
     fn a_copy_in_a_loop_outweighs_a_larger_one_outside() {
-        use crate::analysis::access::Accesses;
-        use crate::analysis::cfg::Cfg;
         use crate::analysis::testing::Build;
         let mut b = Build::main();
         let h = b.malloc("h");
@@ -290,8 +310,11 @@ mod tests {
         let cfg = Cfg::new(&program);
         let accesses = Accesses::new(&program, &cfg);
         let weigh = |device, node| {
-            let pair = Pair { program: &program, cfg: &cfg, accesses: &accesses, host: h, device };
-            weight(&pair, &[node])
+            let candidate = Candidate::new(&cfg, &accesses, (h, device), vec![node]);
+            let Candidate { nodes, region, links, .. } = &candidate;
+            let (nodes, region) = (nodes.as_slice(), *region);
+            let pair = Pair { program: &program, cfg: &cfg, accesses: &accesses, host: h, device, nodes, region };
+            weight(&pair, links)
         };
         assert!(weigh(often, again) > weigh(once, up));
     }

@@ -3,10 +3,10 @@
 //! What was never written is never read, by the theorem's premise, except by linking copies, and what those copy stays unwritten. So
 //! overwriting it harms nobody: that is what lets `memset(h, 0)` pass before the device buffer got its first value.
 
-use super::access::{Accesses, link};
-use super::cfg::Cfg;
+use super::access::link;
 use super::dataflow::forward;
-use super::program::{Event, NodeId, ObjectId, Program};
+use super::pair::Pair;
+use super::program::{Event, NodeId};
 use crate::mutants::{Mutant, off};
 
 /// Whether each buffer may hold a written byte.
@@ -17,13 +17,8 @@ pub(super) struct Written {
 }
 
 /// The state before each node; `None` where control never gets.
-pub(super) fn written(
-    program: &Program,
-    cfg: &Cfg<'_>,
-    accesses: &Accesses,
-    host: ObjectId,
-    device: ObjectId,
-) -> Vec<Option<Written>> {
+pub(super) fn written(pair: &Pair<'_>) -> Vec<Option<Written>> {
+    let Pair { program, cfg, accesses, host, device, .. } = *pair;
     let join = |into: &mut Written, from: &Written| {
         let old = *into;
         into.host |= from.host;
@@ -53,5 +48,5 @@ pub(super) fn written(
             state.device |= touch.object == device;
         }
     };
-    forward(program, cfg, Written::default(), join, transfer)
+    forward(program, cfg, pair.region, Written::default(), join, transfer)
 }

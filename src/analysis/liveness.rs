@@ -7,10 +7,13 @@
 //! never read the copy read nothing that matters. What ends a value is a write that covers every byte at every visit, and the allocation
 //! of a new object. Host code made of single stores therefore never ends one.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
 
 use super::access::{Accesses, Touch, link};
 use super::cfg::Cfg;
+use super::pair::Pair;
 use super::program::{Event, NodeId, ObjectId, Program};
 use crate::mutants::{Mutant, off};
 
@@ -21,9 +24,21 @@ pub(super) struct Liveness<'a> {
     pub(super) accesses: &'a Accesses,
     pub(super) host: ObjectId,
     pub(super) device: ObjectId,
+    /// Behind this rank nothing reads the pair.
+    pub(super) last: usize,
 }
 
-impl Liveness<'_> {
+impl<'a> Liveness<'a> {
+    pub(super) fn of(pair: &Pair<'a>) -> Self {
+        let Pair { program, cfg, accesses, host, device, region, .. } = *pair;
+        // Work that kept a pointer may read at every exit.
+        let kept = pair.nodes.iter().any(|node| match &program.node(*node).event {
+            Event::Enqueue { work, .. } => work.captures.iter().any(|object| pair.has(*object)),
+            _ => false,
+        });
+        Self { program, cfg, accesses, host, device, last: if kept { usize::MAX } else { region.last } }
+    }
+
     fn partner(&self, object: ObjectId) -> ObjectId {
         if object == self.host { self.device } else { self.host }
     }
@@ -32,10 +47,10 @@ impl Liveness<'_> {
     pub(super) fn read_after(&self, event: NodeId, object: ObjectId) -> Option<Vec<NodeId>> {
         // Nodes paired with the buffer that holds the value when control arrives there.
         type Place = (NodeId, ObjectId);
-        let mut cause: BTreeMap<Place, Option<Place>> = BTreeMap::new();
+        let mut cause: FxHashMap<Place, Option<Place>> = FxHashMap::default();
         let mut queue: VecDeque<Place> = VecDeque::new();
         for next in self.cfg.successors(event) {
-            if cause.insert((next, object), None).is_none() {
+            if self.cfg.rank(next) <= self.last && cause.insert((next, object), None).is_none() {
                 queue.push_back((next, object));
             }
         }
@@ -62,7 +77,7 @@ impl Liveness<'_> {
             {
                 holders.push(self.partner(held));
             }
-            for next in self.cfg.successors(node) {
+            for next in self.cfg.successors(node).filter(|next| self.cfg.rank(*next) <= self.last) {
                 for &holder in &holders {
                     cause.entry((next, holder)).or_insert_with(|| {
                         queue.push_back((next, holder));

@@ -13,10 +13,10 @@ use super::verdict::Reason;
 use crate::mutants::{Mutant, off};
 
 pub(super) fn check(pair: &Pair<'_>, reasons: &mut Vec<Reason>) {
-    let Pair { program, cfg, accesses, host, device } = *pair;
-    let liveness = Liveness { program, cfg, accesses, host, device };
-    let written = written(program, cfg, accesses, host, device);
-    for &node in cfg.order() {
+    let Pair { program, host, device, .. } = *pair;
+    let liveness = Liveness::of(pair);
+    let written = written(pair);
+    for &node in pair.nodes {
         if link(program, host, device, node).is_some() {
             continue;
         }
@@ -35,7 +35,11 @@ pub(super) fn check(pair: &Pair<'_>, reasons: &mut Vec<Reason>) {
                 continue;
             }
             if on_partner(false) && !off(Mutant::S1ReadsPartner) {
-                reasons.push(pair.reason(Decline::ReadsPartner { operation: describe(program, node) }, node));
+                reasons.push(pair.reason_on(
+                    Decline::ReadsPartner { operation: describe(program, node) },
+                    node,
+                    &[node],
+                ));
             }
             if let Some(path) = liveness.read_after(node, partner) {
                 let writer = describe(program, node);

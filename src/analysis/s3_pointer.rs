@@ -75,7 +75,7 @@ fn check_alignment(pair: &Pair<'_>, reasons: &mut Vec<Reason>) {
 
 fn check_operations(pair: &Pair<'_>, reasons: &mut Vec<Reason>) {
     let pinned = pair.program.object(pair.host).origin == Allocator::PinnedHost;
-    for &node in pair.cfg.order() {
+    for &node in pair.nodes {
         if link(pair.program, pair.host, pair.device, node).is_some() {
             continue;
         }
@@ -106,7 +106,7 @@ fn check_captures(pair: &Pair<'_>, reasons: &mut Vec<Reason>) {
     if !pair.program.module.starts_threads || off(Mutant::S3CapturedAcrossThreads) {
         return;
     }
-    for &node in pair.cfg.order() {
+    for &node in pair.nodes {
         if let Event::Enqueue { work, .. } = &pair.program.node(node).event {
             for &buffer in work.captures.iter().filter(|object| pair.has(**object)) {
                 reasons.push(pair.reason(Decline::CapturedAcrossThreads { buffer: pair.name(buffer) }, node));

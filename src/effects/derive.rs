@@ -20,12 +20,11 @@
 //! - *Code generation* after this pass only removes accesses.
 //!
 //! # Limits
-//! Pointers in local memory (an array of pointers that was not dissolved) are not followed: their parameters are unknown. `writes_all` is
-//! never claimed: it depends on the grid of each launch, which the record does not know.
+//! Pointers in local memory (an array of pointers that was not dissolved) are not followed: their parameters are unknown.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::{EffectTable, KernelEffects, ParamEffect, record};
+use super::{EffectTable, KernelEffects, ParamEffect, record, writes_all};
 use crate::ir::{Linkage, Module, Opcode, TypeKind, Value, ValueKind, passes_pointer_on};
 use crate::mutants::{Mutant, off};
 
@@ -59,7 +58,7 @@ pub fn effects_of_device_module(module: Module<'_>) -> EffectTable {
         .functions()
         .filter(|function| !function.is_declaration())
         .filter(|function| function.calling_convention() == Some(PTX_KERNEL) || annotated.contains(function))
-        .map(|kernel| (kernel.name(), effects_of_kernel(kernel)));
+        .map(|kernel| (kernel.name(), effects_of_kernel(module, kernel)));
     EffectTable { kernels: kernels.collect() }
 }
 
@@ -116,7 +115,7 @@ enum Holds {
     Unknown,
 }
 
-fn effects_of_kernel(kernel: Value<'_>) -> KernelEffects {
+fn effects_of_kernel<'m>(module: Module<'m>, kernel: Value<'m>) -> KernelEffects {
     let params: Vec<Holds> =
         kernel.parameters().iter().enumerate().map(|(at, param)| holds(kernel, at, *param)).collect();
     if kernel.is_interposable() && !off(Mutant::EffectsReplaced) {
@@ -130,7 +129,13 @@ fn effects_of_kernel(kernel: Value<'_>) -> KernelEffects {
     let mut walk = Walk::new(kernel, params);
     walk.find_origins();
     walk.count_uses();
-    walk.finish(copied)
+    let mut effects = walk.finish(copied);
+    for (effect, pointer) in effects.params.iter_mut().zip(kernel.parameters()) {
+        if let Some(effect) = effect.as_mut().filter(|effect| effect.writes && !copied) {
+            effect.writes_all = writes_all::claim(module, kernel, pointer);
+        }
+    }
+    effects
 }
 
 fn holds(kernel: Value<'_>, at: usize, param: Value<'_>) -> Holds {

@@ -2,9 +2,9 @@
 //!
 //! A promise may stand at the call or at the function that it names; both hold.
 
-use inkwell::llvm_sys::{LLVMAttributeFunctionIndex, LLVMTailCallKind};
 use inkwell::llvm_sys::core::*;
 use inkwell::llvm_sys::prelude::LLVMValueRef;
+use inkwell::llvm_sys::{LLVMAttributeFunctionIndex, LLVMTailCallKind};
 
 use super::global::attribute_kind;
 use super::{Opcode, Value, text};

@@ -32,6 +32,8 @@ pub struct Context<'m> {
 pub struct Summary {
     /// The GPU work that it may start.
     pub work: GpuWork,
+    /// It may select a device.
+    pub selects_device: bool,
     /// It may do something that the event program cannot say.
     pub blemishes: BTreeSet<Obstacle>,
 }
@@ -104,6 +106,7 @@ impl<'m> Context<'m> {
                         threads |= facts.threads;
                         devices.extend(facts.device);
                         summary.work = summary.work.max(facts.summary.work);
+                        summary.selects_device |= facts.device.is_some();
                         summary.blemishes.extend(facts.summary.blemishes);
                     }
                 }
@@ -121,7 +124,7 @@ impl<'m> Context<'m> {
         let kernels = module.functions().filter_map(|stub| Some((stub, names.get(&stub.name())?.clone()))).collect();
         Self {
             module,
-            facts: ModuleFacts { starts_threads: threads, selects_devices, entry_quiet: false },
+            facts: ModuleFacts { starts_threads: threads, selects_devices, ..ModuleFacts::default() },
             effects,
             kernels,
             stubs,
@@ -139,10 +142,11 @@ impl<'m> Context<'m> {
     /// What calling a defined function may entail.
     #[must_use]
     pub fn summary(&self, function: Value<'m>) -> Summary {
-        self.summaries
-            .get(&function)
-            .cloned()
-            .unwrap_or_else(|| Summary { work: GpuWork::Unknown, blemishes: BTreeSet::new() })
+        self.summaries.get(&function).cloned().unwrap_or_else(|| Summary {
+            work: GpuWork::Unknown,
+            selects_device: true,
+            blemishes: BTreeSet::new(),
+        })
     }
 
     /// Is it the call of a kernel's host stub, which was not inlined?
@@ -271,6 +275,7 @@ fn close<'m>(summaries: &mut HashMap<Value<'m>, Summary>, calls: &HashMap<Value<
             let Some(own) = summaries.get_mut(caller) else { continue };
             let before = own.clone();
             own.work = own.work.max(summary.work);
+            own.selects_device |= summary.selects_device;
             own.blemishes.extend(summary.blemishes.iter().cloned());
             if *own != before {
                 open.push(*caller);

@@ -275,7 +275,7 @@ impl<'m> Lowering<'_, 'm> {
                 }
                 (Some(Event::Enqueue { stream, work }), vec![dst])
             }
-            Meaning::Launch { function, args, stream } => {
+            Meaning::Launch { function, args, stream, .. } => {
                 (Some(self.launch(call, function, args, stream, per_thread)), vec![])
             }
             Meaning::WaitDevice => (Some(Event::Wait(WaitScope::Device)), vec![]),

@@ -1,10 +1,11 @@
 //! Control flow between the blocks that control can reach: order, dominance, cycles, and searches against the flow.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
-use petgraph::algo::tarjan_scc;
+use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::DfsPostOrder;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::dominance::Dominance;
 use crate::calls::{Callee, classify};
@@ -13,13 +14,13 @@ use crate::ir::{Block, Opcode, Value};
 /// Control flow of one function.
 pub(crate) struct Flow<'m> {
     blocks: Vec<Block<'m>>,
-    index: HashMap<Block<'m>, NodeIndex>,
+    index: FxHashMap<Block<'m>, NodeIndex>,
     graph: DiGraph<Block<'m>, ()>,
     /// Of all edges.
     always: Dominance,
     /// Without the edges that are ruled out.
     taken: Dominance,
-    cyclic: HashSet<Block<'m>>,
+    cyclic: FxHashSet<Block<'m>>,
     ruled_out: HashSet<(Block<'m>, Block<'m>)>,
     /// By node: the rank of its strongly connected component. Control never gets from a higher rank to a lower one.
     ranks: Vec<usize>,
@@ -28,14 +29,14 @@ pub(crate) struct Flow<'m> {
 /// Instructions that searches against the flow look for.
 #[derive(Default)]
 pub(super) struct Marks<'m> {
-    instructions: HashSet<Value<'m>>,
+    instructions: FxHashSet<Value<'m>>,
     /// The blocks that have some.
-    blocks: HashSet<Block<'m>>,
+    blocks: FxHashSet<Block<'m>>,
 }
 
 impl<'m> FromIterator<Value<'m>> for Marks<'m> {
     fn from_iter<I: IntoIterator<Item = Value<'m>>>(instructions: I) -> Self {
-        let instructions: HashSet<_> = instructions.into_iter().collect();
+        let instructions: FxHashSet<_> = instructions.into_iter().collect();
         let blocks = instructions.iter().filter_map(|instruction| instruction.block()).collect();
         Self { instructions, blocks }
     }
@@ -51,7 +52,7 @@ impl<'m> Flow<'m> {
     pub(crate) fn of(function: Value<'m>) -> Option<Self> {
         let entry = function.blocks().next()?;
         let mut graph = DiGraph::new();
-        let mut index = HashMap::from([(entry, graph.add_node(entry))]);
+        let mut index = FxHashMap::from_iter([(entry, graph.add_node(entry))]);
         let mut open = vec![entry];
         while let Some(block) = open.pop() {
             for successor in successors(block) {
@@ -68,8 +69,8 @@ impl<'m> Flow<'m> {
             order.push(graph[node]);
         }
         order.reverse();
-        // Tarjan's order: a component comes before those that lead to it.
-        let components = tarjan_scc(&graph);
+        // A component comes before those that lead to it. (Not Tarjan's algorithm, which recurses in petgraph.)
+        let components = kosaraju_scc(&graph);
         let mut ranks = vec![0; graph.node_count()];
         for (rank, component) in components.iter().rev().enumerate() {
             component.iter().for_each(|node| ranks[node.index()] = rank);
@@ -81,7 +82,8 @@ impl<'m> Flow<'m> {
             .map(|node| graph[node])
             .collect();
         let entry = index[&entry];
-        let (always, taken) = (Dominance::new(&graph, entry), Dominance::new(&graph, entry));
+        let always = Dominance::new(&graph, entry);
+        let taken = always.clone();
         Some(Self { blocks: order, index, graph, always, taken, cyclic, ruled_out: HashSet::new(), ranks })
     }
 
@@ -192,7 +194,7 @@ impl<'m> Flow<'m> {
             }
             None => {}
         }
-        let mut seen = HashSet::new();
+        let mut seen = FxHashSet::default();
         let mut open = vec![start];
         while let Some(block) = open.pop() {
             if self.blocks.first() == Some(&block) {
@@ -217,7 +219,8 @@ impl<'m> Flow<'m> {
         if marks.blocks.len() > FEW_BLOCKS {
             return None;
         }
-        let here = *self.index.get(&at)?;
+        // Where control only comes over edges that are ruled out, no way comes from anywhere.
+        let here = *self.index.get(&at).filter(|node| self.taken.dominates(**node, **node))?;
         let marked = || marks.blocks.iter().filter_map(|block| self.index.get(block)).copied();
         let above = marked().filter(|node| *node != here && self.taken.dominates(*node, here));
         // Dominators of one block dominate each other: the last is the one that all others dominate.

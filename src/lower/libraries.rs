@@ -76,7 +76,9 @@ impl<'m> Lowering<'_, 'm> {
         let mut turns: Vec<Value<'m>> = creates.collect::<Option<_>>()?;
         turns.extend(self.sets_of_stream(cell, length)?);
         // One last turn on each way, and the same on all.
-        let [turn] = self.flow.backwards(call, &turns.into_iter().collect(), |turn| Some(Some(turn)), None)[..] else { return None };
+        let [turn] = self.flow.backwards(call, &turns.into_iter().collect(), |turn| Some(Some(turn)), None)[..] else {
+            return None;
+        };
         let turn = turn?;
         match library_of(turn)? {
             Library::SetStream(index) => Some(Some((turn, turn.argument(u32::from(index))?))),

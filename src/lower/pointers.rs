@@ -8,7 +8,7 @@
 //! cannot be where the allocation dominates the phi, or the store that the load reads: every way from the allocation's second run to the use
 //! would have to pass the phi (or store) again. Elsewhere it is reported. The same holds of the numbers in an offset, which is forgotten there.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::allocations::{Allocation, Delivery, POINTER_BYTES};
 use super::flow::Flow;
@@ -47,7 +47,7 @@ pub(super) struct Trouble<'m> {
 
 /// The pointers of a function that are followed.
 pub(super) struct Pointers<'m> {
-    known: HashMap<Value<'m>, Pointer>,
+    known: FxHashMap<Value<'m>, Pointer>,
     order: Vec<Value<'m>>,
     /// What could not be followed.
     pub troubles: Vec<Trouble<'m>>,
@@ -73,9 +73,9 @@ impl<'m> Pointers<'m> {
         allocations: &[Allocation<'m>],
         atoms: &mut Atoms<'m>,
     ) -> Self {
-        let roots: HashMap<_, _> =
+        let roots: FxHashMap<_, _> =
             allocations.iter().zip(0..).map(|(allocation, id)| (allocation.call, ObjectId(id))).collect();
-        let mut pointers = Self { known: HashMap::new(), order: Vec::new(), troubles: Vec::new() };
+        let mut pointers = Self { known: FxHashMap::default(), order: Vec::new(), troubles: Vec::new() };
         for (allocation, id) in allocations.iter().zip(0..) {
             if allocation.delivery == Delivery::Returned {
                 pointers.learn(
@@ -214,7 +214,7 @@ fn inputs<'m>(
     module: Module<'m>,
     flow: &Flow<'m>,
     slots: &Slots<'m>,
-    roots: &HashMap<Value<'m>, ObjectId>,
+    roots: &FxHashMap<Value<'m>, ObjectId>,
     value: Value<'m>,
 ) -> Option<Vec<Input<'m>>> {
     let of = |input: Value<'m>| {

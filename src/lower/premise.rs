@@ -7,6 +7,8 @@
 //!
 //! `if (d) cudaFree(d)` is the same: d is not null. (Of zero bytes it may be in P, and is not in P'; then there is nothing to see in it.)
 //!
+//! `<<<…>>>` puts the launch's configuration on a stack before it launches, and does not launch if that fails: it allocates, so it does not.
+//!
 //! With `goto cleanup` the pointer that is tested there is null only on ways that the premise rules out; so what it holds is asked again
 //! without them, until no more edges are found.
 
@@ -15,6 +17,8 @@ use std::collections::{HashMap, HashSet};
 use super::allocations::{Allocation, Delivery, POINTER_BYTES};
 use super::flow::Flow;
 use super::slots::{Definition, Slots};
+use crate::calls::cuda::Meaning;
+use crate::calls::{Callee, classify};
 use crate::ir::{Block, IntPredicate, Module, Opcode, Value};
 use crate::mutants::{Mutant, off};
 
@@ -72,6 +76,7 @@ fn failures<'m>(
         Some(Delivery::Returned) => Some(true),
         // An error code.
         Some(Delivery::Slot(_) | Delivery::Memory) => Some(false),
+        None if is_push(tested) => Some(false),
         None => holds_allocation(only_input(flow, tested)).then_some(true),
     };
     let edges: HashMap<Block<'m>, Block<'m>> =
@@ -95,6 +100,14 @@ fn failures<'m>(
         .filter(|(from, to)| is_cut(*from, *to))
         .collect();
     Failures { cut, normal }
+}
+
+fn is_push(call: Value<'_>) -> bool {
+    let callee = call.called_function().filter(|callee| callee.is_declaration());
+    callee.is_some_and(|callee| match classify(&callee.name()) {
+        Callee::Cuda { row, .. } => matches!(row.meaning, Meaning::PushConfiguration { .. }),
+        _ => false,
+    })
 }
 
 /// What a phi is on the ways that are left, if that is one value.

@@ -9,7 +9,7 @@
 //!
 //! What is not private is not a slot: a pointer stored there has escaped, and a load from there is unknown.
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Context;
 use super::allocations::POINTER_BYTES;
@@ -80,21 +80,21 @@ impl TouchKind {
 
 /// The private allocas of a function.
 pub(super) struct Slots<'m> {
-    slots: HashMap<Value<'m>, Slot<'m>>,
+    slots: FxHashMap<Value<'m>, Slot<'m>>,
 }
 
 /// What is done with one private alloca.
 struct Slot<'m> {
     touches: Vec<Touch<'m>>,
     /// Those of them that write, by instruction.
-    writes: HashMap<Value<'m>, Vec<Touch<'m>>>,
+    writes: FxHashMap<Value<'m>, Vec<Touch<'m>>>,
     /// The same instructions, to search for.
     writing: Marks<'m>,
 }
 
 impl<'m> Slot<'m> {
     fn new(touches: Vec<Touch<'m>>) -> Self {
-        let mut writes: HashMap<_, Vec<_>> = HashMap::new();
+        let mut writes: FxHashMap<_, Vec<_>> = FxHashMap::default();
         for touch in touches.iter().filter(|touch| touch.kind.writes()) {
             writes.entry(touch.instruction).or_default().push(*touch);
         }
@@ -117,10 +117,10 @@ impl<'m> Slots<'m> {
             .flat_map(Block::instructions)
             .filter(|instruction| instruction.opcode() == Some(Opcode::LLVMAlloca))
             .collect();
-        let mut touches: HashMap<_, _> =
+        let mut touches: FxHashMap<_, _> =
             allocas.iter().filter_map(|alloca| Some((*alloca, alloca_touches(context, flow, *alloca)?))).collect();
         // Addresses may be stored in argument arrays only, and only in those that are private themselves.
-        let arrays: HashSet<_> =
+        let arrays: FxHashSet<_> =
             touches.iter().filter(|(_, list)| is_argument_array(list)).map(|(alloca, _)| *alloca).collect();
         touches.retain(|_, list: &mut Vec<Touch<'_>>| {
             list.iter().filter(|touch| touch.kind == TouchKind::AddressStored).all(|touch| {
@@ -297,9 +297,11 @@ fn constant_offset<'m>(module: Module<'m>, gep: Value<'m>) -> Option<i64> {
 #[must_use]
 pub fn is_private_variable<'m>(context: &Context<'m>, function: Value<'m>, variable: Value<'m>) -> bool {
     let size = variable.value_type().and_then(|ty| context.module.alloc_size(ty));
-    Flow::of(function).zip(size).and_then(|(flow, size)| touches(context, &flow, variable, size)).is_some_and(|touches| {
-        touches.iter().all(|touch| !matches!(touch.kind, TouchKind::AddressStored | TouchKind::ArgumentArray))
-    })
+    Flow::of(function).zip(size).and_then(|(flow, size)| touches(context, &flow, variable, size)).is_some_and(
+        |touches| {
+            touches.iter().all(|touch| !matches!(touch.kind, TouchKind::AddressStored | TouchKind::ArgumentArray))
+        },
+    )
 }
 
 /// A pointer or handle in a larger private variable: an out-parameter of a call that is used as a variable of its own.
@@ -312,6 +314,11 @@ pub struct Part<'m> {
     pub zeroed: Vec<Value<'m>>,
 }
 
+impl Part<'_> {
+    /// Its size.
+    pub const BYTES: u64 = POINTER_BYTES;
+}
+
 /// Parts of a function's private variables that calls write (`cudaMalloc(&buffers.d, n)`) and that could be variables of their own. As it is,
 /// the call keeps LLVM from seeing that it leaves the rest of the variable alone.
 #[must_use]
@@ -322,7 +329,8 @@ pub fn separable_parts<'m>(context: &Context<'m>, function: Value<'m>) -> Vec<Pa
     let mut parts: Vec<Part<'m>> = Vec::new();
     for alloca in function.instructions() {
         let Some(Slot { touches, .. }) = slots.slots.get(&alloca) else { continue };
-        let larger = alloca.allocated_type().and_then(|ty| module.alloc_size(ty)).is_some_and(|size| size > POINTER_BYTES);
+        let larger =
+            alloca.allocated_type().and_then(|ty| module.alloc_size(ty)).is_some_and(|size| size > POINTER_BYTES);
         for written in touches.iter().filter(|touch| larger && touch.kind == TouchKind::CallWrites) {
             let cell = Cell { alloca, offset: written.offset };
             if parts.iter().all(|part| part.cell != cell) {

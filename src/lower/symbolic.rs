@@ -7,7 +7,7 @@
 //! Sizes and lengths are read as signed: an allocation of 2^63 bytes or more fails and a copy of that many is an error, so in every
 //! execution that goes on the two readings agree. That is the premise "allocations succeed" of the proof, not a new one.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use crate::analysis::symbolic::{AtomId, Sym};
 use crate::ir::Module;
@@ -39,7 +39,7 @@ enum Key<'m> {
 /// The atoms of one function.
 #[derive(Default)]
 pub(super) struct Atoms<'m> {
-    ids: HashMap<Key<'m>, AtomId>,
+    ids: FxHashMap<Key<'m>, AtomId>,
     values: Vec<Value<'m>>,
 }
 
@@ -53,6 +53,11 @@ impl<'m> Atoms<'m> {
     /// A size or length argument as a sum.
     pub(super) fn length(&mut self, value: Value<'m>) -> Sym {
         self.read(value, Reading::Signed, 0)
+    }
+
+    /// Any integer as a sum, read in one way or the other.
+    pub(super) fn number(&mut self, value: Value<'m>, reading: Reading) -> Sym {
+        self.read(value, reading, 0)
     }
 
     /// The size that an allocation asks for, as a sum. `new T[n]` asks for all ones (which no allocation satisfies) where the product would

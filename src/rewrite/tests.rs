@@ -419,6 +419,8 @@ fn p_counts_its_names_where_the_path_decides() {
             "early:",
             "load i64, ptr %echo.names",
             "= add i64 %",
+            // Null is no name.
+            "= select i1 %",
             "store i64 %",
             "= select i1 %",
             "call i32 @cudaFree(ptr %",

@@ -120,6 +120,9 @@ enum Action {
         /// Where reduced programs are kept [default: target/fuzz].
         #[arg(long, value_name = "DIR")]
         keep: Option<PathBuf>,
+        /// Reduce as many programs that go wrong; name further ones only.
+        #[arg(long, default_value_t = 4, value_name = "N")]
+        reduce: usize,
         /// Test this plugin instead of the one of this tree.
         #[arg(long, value_name = "FILE")]
         plugin: Option<PathBuf>,
@@ -183,14 +186,14 @@ fn run(command: &Action, context: &Context) -> Result<(), Failure> {
         }
         Action::GpuBundle { arch, out } => {
             setup::complete(context, None)?;
-            products::plugin(context, setup::LLVM_PREFERRED)?;
+            products::build(context)?;
             gpu::bundle(context, arch, &out.clone().unwrap_or_else(|| context.target.join("gpu")))
         }
         Action::Oracle { arguments } => oracle::run(context, arguments),
         Action::Bench { repeats, up_to, json } => {
             bench::run(context, &bench::Options { repeats: *repeats as usize, up_to: *up_to, json: *json })
         }
-        Action::Fuzz { seconds, seed, programs, first, keep, plugin, show, json } => {
+        Action::Fuzz { seconds, seed, programs, first, keep, reduce, plugin, show, json } => {
             let unlimited = if programs.is_some() { u64::MAX } else { 60 };
             let options = fuzz::Options {
                 limit: Duration::from_secs(seconds.unwrap_or(unlimited)),
@@ -198,6 +201,7 @@ fn run(command: &Action, context: &Context) -> Result<(), Failure> {
                 programs: *programs,
                 first: *first,
                 keep: keep.clone().unwrap_or_else(|| context.target.join("fuzz")),
+                reduce: *reduce,
                 plugin: plugin.clone(),
                 show: *show,
                 json: *json,

@@ -22,7 +22,8 @@ pub struct Counts {
     pub accepted: u128,
     /// Of the classes: keeps the premises in some world, and no pair was merged.
     pub declined: u128,
-    /// Of the declined: safe, that is P' by the obvious plan behaves as P in every world and interleaving.
+    /// Of the declined: safe, that is P keeps the premises in every world, P' by the obvious plan behaves as P in every world and
+    /// interleaving, and the prover was told all that is true of the program.
     pub declined_safe: u128,
     /// Of the accepted: runs (world and machine) in which P keeps the premises, each compared in all interleavings.
     pub runs: u128,

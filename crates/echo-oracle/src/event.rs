@@ -16,7 +16,12 @@ pub fn program(case: &Case) -> (Program, Vec<NodeId>) {
         objects: objects(case),
         streams: STREAMS.iter().copied().chain([Stream::Unknown]).collect(),
         cuda_events: vec![CudaEvent { unique: true }; EVENTS],
-        module: ModuleFacts { starts_threads: false, selects_devices: false, entry_quiet: !case.outside },
+        module: ModuleFacts {
+            starts_threads: false,
+            selects_devices: false,
+            other_devices: false,
+            entry_quiet: !case.outside,
+        },
         ..Program::default()
     };
     let mut maker = Maker { case, program: &mut program, tail: None };

@@ -6,7 +6,7 @@ use echo_sr::analysis::{AccessMode, Options, Target, analyse};
 use crate::case::{Case, Step};
 use crate::count::{CAP, Counts, tally};
 use crate::event;
-use crate::judge::{Difference, judge};
+use crate::judge::{Difference, judge, premises};
 use crate::original::could_link;
 use crate::plan::Plan;
 
@@ -38,11 +38,21 @@ pub enum Wanted {
     Exclusive,
     /// What is decided at run time, for each pair.
     Adaptive,
+    /// Managed memory where host and GPU may not touch it at the same time, with waits put in where only an order is missing.
+    Repaired,
 }
 
 impl Wanted {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Concurrent, Self::Exclusive, Self::Adaptive];
+    pub const ALL: [Self; 4] = [Self::Concurrent, Self::Exclusive, Self::Adaptive, Self::Repaired];
+}
+
+impl Proof {
+    /// The adaptive target may merge something: it differs from the managed one in what it makes of order alone.
+    fn could_be_adaptive(&self) -> bool {
+        let order = |code: &str| code.starts_with("S2") || code.starts_with("S5") || code == "CAND-better-partner";
+        !self.plans.is_empty() || self.declined.iter().any(|(_, _, codes)| codes.iter().all(|code| order(code)))
+    }
 }
 
 /// Asks the prover.
@@ -51,10 +61,10 @@ pub fn prove(case: &Case, wanted: Wanted) -> Proof {
     let (program, nodes) = event::program(case);
     let (target, access) = match wanted {
         Wanted::Concurrent => (Target::Managed, AccessMode::Concurrent),
-        Wanted::Exclusive => (Target::Managed, AccessMode::Exclusive),
+        Wanted::Exclusive | Wanted::Repaired => (Target::Managed, AccessMode::Exclusive),
         Wanted::Adaptive => (Target::Adaptive, AccessMode::Exclusive),
     };
-    let options = Options { target, access, repair: false, theta_min: 0, max_merges: None };
+    let options = Options { target, access, repair: wanted == Wanted::Repaired, theta_min: 0, max_merges: None };
     let mut proof = Proof { plans: Vec::new(), declined: Vec::new() };
     for verdict in analyse(&program, &options) {
         match &verdict.decision {
@@ -110,15 +120,27 @@ pub fn examine(case: &Case, counts: &mut Counts) -> Option<Unsound> {
         counts.without_pair += 1;
         return None;
     }
+    // Running P costs less than asking the prover.
+    if premises(case).inside == 0 {
+        counts.outside += 1;
+        return None;
+    }
     let proof = prove(case, Wanted::Concurrent);
-    let adaptive = prove(case, Wanted::Adaptive).plans;
     let mut found = None;
-    if adaptive.len() > 1 || adaptive != proof.plans {
-        found = unsound(case, Wanted::Adaptive);
+    if proof.could_be_adaptive() {
+        let adaptive = prove(case, Wanted::Adaptive).plans;
+        if adaptive.len() > 1 || adaptive != proof.plans {
+            found = unsound(case, Wanted::Adaptive);
+        }
     }
     if proof.plans.len() + proof.declined.len() > 1 {
         // Which pairs are chosen depends on what S5 allows.
         found = found.or_else(|| unsound(case, Wanted::Exclusive));
+    }
+    if !proof.declined.is_empty() || proof.plans.iter().any(|plan| !plan.exclusive) {
+        // Where nothing but an order is missing, S5 included, a wait supplies it.
+        let repaired = prove(case, Wanted::Repaired).plans.iter().any(|plan| !plan.repairs.is_empty());
+        found = found.or_else(|| if repaired { unsound(case, Wanted::Repaired) } else { None });
     }
     if proof.plans.is_empty() {
         declined(case, &proof, counts);
@@ -135,10 +157,6 @@ fn accepted(case: &Case, proof: Proof, counts: &mut Counts) -> Option<Unsound> {
     counts.states += u128::from(judgement.states);
     if let Some(difference) = judgement.difference {
         return Some(Unsound { case: case.clone(), plans: proof.plans, difference });
-    }
-    if judgement.inside == 0 {
-        counts.outside += 1;
-        return None;
     }
     counts.accepted += 1;
     counts.runs += u128::from(judgement.inside);
@@ -160,22 +178,20 @@ fn accepted(case: &Case, proof: Proof, counts: &mut Counts) -> Option<Unsound> {
 }
 
 fn declined(case: &Case, proof: &Proof, counts: &mut Counts) {
-    let mut inside = false;
+    counts.declined += 1;
+    if !known(case) {
+        return;
+    }
     for (host, device, codes) in &proof.declined {
         let Some(plan) = Plan::obvious(case, *host, *device) else { continue };
         let judgement = judge(case, &[plan]);
         counts.states += u128::from(judgement.states);
-        inside |= judgement.inside > 0;
-        if judgement.inside > 0 && judgement.difference.is_none() && known(case) {
+        // A program that some input breaks need not be merged for the others' sake.
+        if judgement.difference.is_none() && judgement.outside == 0 {
             counts.declined_safe += 1;
             tally(&mut counts.reasons, codes);
             break;
         }
-    }
-    if inside {
-        counts.declined += 1;
-    } else {
-        counts.outside += 1;
     }
 }
 

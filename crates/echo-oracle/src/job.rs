@@ -15,6 +15,9 @@ use crate::report::Report;
 
 /// What the random programs are called in the tables.
 const RANDOM: &str = "random programs";
+/// Every so many batches of random programs one is of those with many interleavings.
+const WIDE_EVERY: u64 = 2;
+const WIDE: &str = "random programs with much work in flight";
 /// At most this many counterexamples are made small and shown: each takes a while, and the first says most.
 const SHOWN: usize = 5;
 
@@ -72,7 +75,10 @@ impl Job {
             while let Some(piece) = mine.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let (name, (counts, found)) = match piece {
                     Piece::Unit(unit) => (families[unit.family].name, enumerate::run(&families, *unit)),
-                    Piece::Batch(batch) => (RANDOM, random::run(self.seed, *batch)),
+                    Piece::Batch(batch) => {
+                        let wide = batch % WIDE_EVERY == WIDE_EVERY - 1;
+                        (if wide { WIDE } else { RANDOM }, random::run(self.seed, *batch, wide))
+                    }
                 };
                 // A thread that panics ends the whole job when the scope ends.
                 let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);

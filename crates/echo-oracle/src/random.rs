@@ -1,7 +1,7 @@
 //! Random programs, longer than those that can all be run. The same seed makes the same programs everywhere.
 
 use crate::alphabet;
-use crate::case::{Case, D, D2, H, H2, HostKind, Kind, Region, Step};
+use crate::case::{ALL, Case, D, D2, E, H, H2, HostKind, Kind, Region, Step, Touch};
 use crate::count::Counts;
 use crate::examine::{Unsound, examine};
 
@@ -59,7 +59,7 @@ impl Random {
         }
         let mut kinds: Vec<Step> = (0..4 + self.below(6)).map(|_| self.pick(&every)).collect();
         let (dst, src) = self.pick(&[(D, H), (H, D)]);
-        let link = alphabet::copy(dst, src, 0b11, one, !self.one_in(3));
+        let link = alphabet::copy(dst, src, ALL, one, !self.one_in(3));
         kinds.push(link);
         let mut steps: Vec<Step> = (0..1 + self.below(STEPS)).map(|_| self.pick(&kinds)).collect();
         steps.insert(self.below(steps.len() + 1), link);
@@ -83,6 +83,47 @@ impl Random {
         let host = self.pick(&[HostKind::Malloc, HostKind::Malloc, HostKind::Calloc, HostKind::Pinned]);
         let vague_streams = if self.one_in(8) { 1 << one } else { 0 };
         Case { host, steps, regions, vague_streams, outside: self.one_in(6) }
+    }
+
+    /// A program with much work on several streams and few waits: not many such are needed for very many interleavings.
+    pub fn wide_case(&mut self) -> Case {
+        let streams: &[u8] = self.pick(&[&[1_u8, 2, 3][..], &[0, 1, 3], &[0, 3], &[1, 2], &[3, 4]]);
+        let first = self.pick(streams);
+        let noise = alphabet::streams(first, self.pick(streams));
+        let reads = |buffer| Touch::new(buffer, false, ALL);
+        let mut steps = vec![Step::Alloc(H), Step::Alloc(D), alphabet::host_writes(H, ALL)];
+        steps.push(alphabet::copy(D, H, ALL, first, !self.one_in(3)));
+        if !self.one_in(4) {
+            steps.push(Step::WaitDevice);
+        }
+        for _ in 0..3 + self.below(5) {
+            let stream = self.pick(streams);
+            steps.push(match self.below(8) {
+                0 => self.pick(&noise),
+                1 => alphabet::launch(first, reads(D), Some(Touch::new(D, true, ALL))),
+                2 => alphabet::launch(first, reads(D), Some(Touch::new(E, true, ALL))),
+                3 => Step::Memset { stream: first, buffer: E, bytes: ALL },
+                4 => alphabet::launch(stream, reads(E), None),
+                _ => alphabet::launch(stream, reads(D), None),
+            });
+        }
+        if self.one_in(2) {
+            steps.push(alphabet::copy(H, D, ALL, first, !self.one_in(4)));
+        }
+        if self.one_in(2) {
+            steps.push(self.pick(&[Step::WaitDevice, Step::WaitStream(first), Step::WaitEvent(0)]));
+        }
+        if self.one_in(2) {
+            steps.push(self.pick(&[alphabet::host_reads(H, ALL), alphabet::host_writes(H, ALL)]));
+        }
+        if !self.one_in(4) {
+            steps.extend([Step::Free(D), Step::Free(H)]);
+        }
+        let last = steps.len() as u8 - 1;
+        let around = Region { first: 2, last: last.min(5), kind: Kind::If };
+        let regions = if self.one_in(4) { vec![around] } else { Vec::new() };
+        let host = self.pick(&[HostKind::Malloc, HostKind::Pinned]);
+        Case { host, steps, regions, vague_streams: 0, outside: self.one_in(8) }
     }
 
     /// Up to two, apart or nested.
@@ -110,13 +151,13 @@ fn loops(kind: Kind) -> bool {
     matches!(kind, Kind::Loop | Kind::While)
 }
 
-/// Runs a batch.
+/// Runs a batch. `wide`: of [`Random::wide_case`].
 #[must_use]
-pub fn run(seed: u64, batch: u64) -> (Counts, Vec<Unsound>) {
+pub fn run(seed: u64, batch: u64, wide: bool) -> (Counts, Vec<Unsound>) {
     let mut random = Random::new(seed.wrapping_mul(1_000_003).wrapping_add(batch));
     let (mut counts, mut found) = (Counts::default(), Vec::new());
     for _ in 0..BATCH {
-        let case = random.case();
+        let case = if wide { random.wide_case() } else { random.case() };
         counts.programs += 1;
         counts.classes += 1;
         found.extend(examine(&case, &mut counts));

@@ -257,9 +257,14 @@ fn a_free_of_null_counts() {
 fn a_linking_copy_is_kept() {
     // It would copy p onto itself: as an operation of its own, it runs beside the host.
     let case = round_trip(HostKind::Malloc);
-    check(&case, plan(&case, same), |plan| {
-        plan.copies.pop();
-    }, Fault::Race(4, 6));
+    check(
+        &case,
+        plan(&case, same),
+        |plan| {
+            plan.copies.pop();
+        },
+        Fault::Race(4, 6),
+    );
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod callees;
 mod calls;
+mod grids;
 mod kernels;
 mod libraries;
 mod pointers;

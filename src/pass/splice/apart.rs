@@ -43,7 +43,7 @@ pub(in super::super) fn reports<'m>(
             function: program.function.clone(),
             why: kept.unwrap_or_else(|| why(splicer, function, refusals)),
         };
-        let reason = Reason { decline, at: site, witness: Vec::new(), suggestion: None };
+        let reason = Reason { decline, at: site, witness: Vec::new(), suggestion: None, order: None };
         let host = copies.first().map(|side| name(function, side.pointer)).unwrap_or_default();
         let sites: Vec<_> = copies.iter().map(|side| program.node(side.node).site.clone()).collect();
         reports.push((at, without_partner(program, host, id, &sites, &reason)));
@@ -94,5 +94,8 @@ fn why(splicer: &Splicer<'_, '_>, function: Value<'_>, refusals: &BTreeSet<Refus
 /// The variable that holds a pointer; empty where debug information has none.
 fn name<'m>(function: Value<'m>, pointer: Value<'m>) -> String {
     let mut variables = function.instructions().flat_map(Value::debug_variables);
-    variables.find(|variable| variable.value == pointer && !variable.is_address).map(|variable| variable.name).unwrap_or_default()
+    variables
+        .find(|variable| variable.value == pointer && !variable.is_address)
+        .map(|variable| variable.name)
+        .unwrap_or_default()
 }

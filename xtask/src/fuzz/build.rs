@@ -57,6 +57,8 @@ pub(super) struct Compiler<'a> {
 #[derive(Debug)]
 pub(super) struct Files {
     folder: tempfile::TempDir,
+    /// The device half of all builds.
+    image: PathBuf,
 }
 
 impl Files {
@@ -64,7 +66,8 @@ impl Files {
     pub(super) fn new(text: &str) -> Result<Files, Failure> {
         let folder = tempfile::tempdir()
             .map_err(|error| Failure::io("create a temporary folder in", &std::env::temp_dir(), &error))?;
-        let files = Files { folder };
+        let image = folder.path().join("kernels.img");
+        let files = Files { folder, image };
         fs::write(files.source(), text).map_err(|error| Failure::io("write", &files.source(), &error))?;
         Ok(files)
     }
@@ -82,38 +85,28 @@ impl Files {
         self.folder.path().join(format!("{}.jsonl", build.name()))
     }
 
-    fn image(&self) -> PathBuf {
-        self.folder.path().join("kernels.img")
+    /// Another program with the kernels of this one, which are not compiled again.
+    pub(super) fn with_same_kernels(&self, text: &str) -> Result<Files, Failure> {
+        Ok(Files { image: self.image.clone(), ..Files::new(text)? })
     }
 }
 
 impl Compiler<'_> {
     /// All builds.
     pub(super) fn all(&self, files: &Files) -> Result<(), Failure> {
-        self.plain(files)?;
         self.kernels(files)?;
-        self.host(files, Build::Exclusive, "")?;
-        self.host(files, Build::Concurrent, "")
+        BUILDS.iter().try_for_each(|build| self.host(files, *build, ""))
     }
 
-    /// The build without the plugin.
-    pub(super) fn plain(&self, files: &Files) -> Result<(), Failure> {
-        let uma = self.context.uma();
-        let mut command = Command::new(uma.join("bin/uma-clang++"));
-        command.args(self.flags()).arg(files.source()).arg("-o").arg(files.program(Build::Plain));
-        command.arg("-L").arg(uma.join("lib")).arg("-lcudart").env_remove("ECHO_SR_OPTIONS");
-        tool::run(&mut command).map(drop)
-    }
-
-    /// The device half with the plugin, which both host halves embed.
+    /// The device half with the plugin, which only notes there what the kernels do. All builds embed it.
     pub(super) fn kernels(&self, files: &Files) -> Result<(), Failure> {
         let mut command = Command::new(self.context.uma().join("bin/uma-clang++"));
-        command.args(self.flags()).arg("--image-only").arg(files.source()).arg("-o").arg(files.image());
+        command.args(self.flags()).arg("--image-only").arg(files.source()).arg("-o").arg(&files.image);
         command.arg(format!("-fpass-plugin={}", self.plugin.display())).env_remove("ECHO_SR_OPTIONS");
         tool::run(&mut command).map(drop)
     }
 
-    /// A host half with the plugin, linked. `more`: options of the plugin besides those of the build.
+    /// A host half, linked. `more`: options of the plugin besides those of the build.
     pub(super) fn host(&self, files: &Files, build: Build, more: &str) -> Result<(), Failure> {
         let report = files.report(build);
         let _ = fs::remove_file(&report); // The plugin appends.
@@ -121,15 +114,17 @@ impl Compiler<'_> {
         command.args(self.flags());
         command.arg(format!("--cuda-path={}", self.context.cuda().display()));
         command.args(["--cuda-host-only", "-Wno-unknown-cuda-version", "-Xclang", "-fcuda-include-gpubinary"]);
-        command.arg("-Xclang").arg(files.image());
-        command.arg(format!("-fpass-plugin={}", self.plugin.display()));
-        if self.verify {
+        command.arg("-Xclang").arg(&files.image);
+        command.env_remove("ECHO_SR_OPTIONS");
+        if let Some(options) = build.options() {
+            command.arg(format!("-fpass-plugin={}", self.plugin.display()));
+            command.env("ECHO_SR_OPTIONS", format!("{options};report={};{more}", report.display()));
+        }
+        if self.verify && build != Build::Plain {
             command.args(["-Xclang", "-llvm-verify-each"]);
         }
         command.args(["-x", "cuda"]).arg(files.source()).args(["-x", "none", "-o"]).arg(files.program(build));
         command.arg("-L").arg(self.context.uma().join("lib")).arg("-lcudart");
-        let options = build.options().unwrap_or_default();
-        command.env("ECHO_SR_OPTIONS", format!("{options};report={};{more}", report.display()));
         tool::run(&mut command).map(drop)
     }
 

@@ -43,9 +43,7 @@ pub(super) fn modes(build: Build, number: u64) -> Vec<Mode> {
         (format!("random:{}", 2 * number + 1), false),
         (format!("random:{}", 2 * number + 2), true),
     ];
-    let of = |access: &&'static str| {
-        schedules.clone().map(|(schedule, poison)| Mode { schedule, access, poison })
-    };
+    let of = |access: &&'static str| schedules.clone().map(|(schedule, poison)| Mode { schedule, access, poison });
     accesses.iter().flat_map(of).collect()
 }
 
@@ -105,7 +103,9 @@ fn section(output: &str, position: usize) -> String {
 
 /// Standard output, and how the process ended if not well.
 fn run(context: &Context, program: &Path, mode: &Mode, arguments: &[usize]) -> Result<(String, String), Failure> {
-    let file = || tempfile::tempfile().map_err(|error| Failure::io("create a temporary file in", &std::env::temp_dir(), &error));
+    let file = || {
+        tempfile::tempfile().map_err(|error| Failure::io("create a temporary file in", &std::env::temp_dir(), &error))
+    };
     let (mut stdout, mut stderr) = (file()?, file()?);
     let failed = |error| Failure::io("run", program, &error);
     let mut command = Command::new(program);

@@ -389,14 +389,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    fn host_access(
-        &mut self,
-        object: usize,
-        low: usize,
-        high: usize,
-        writes: bool,
-        at: StmtId,
-    ) -> Result<(), Fault> {
+    fn host_access(&mut self, object: usize, low: usize, high: usize, writes: bool, at: StmtId) -> Result<(), Fault> {
         let order = &self.order;
         let accesses = &mut self.objects[object].accesses;
         accesses.retain(|access| !order.host_has(access.op));
@@ -415,9 +408,9 @@ impl Machine<'_> {
 
     fn gpu_access(&mut self, op: &Op, object: usize, low: usize, high: usize, writes: bool) -> Result<(), Fault> {
         let accesses = &mut self.objects[object].accesses;
-        let unordered = accesses.iter().find(|earlier| {
-            earlier.op != op.id && conflict(earlier, low, high, writes) && !op.before.has(earlier.op)
-        });
+        let unordered = accesses
+            .iter()
+            .find(|earlier| earlier.op != op.id && conflict(earlier, low, high, writes) && !op.before.has(earlier.op));
         if let Some(earlier) = unordered {
             let (earlier, stream) = (earlier.stmt, earlier.stream);
             return Err(Fault::Unordered { at: op.stmt, actor: Actor::Gpu(op.stream), earlier, stream });

@@ -33,8 +33,11 @@ pub(super) fn minimise(
     number: u64,
 ) -> Result<Option<Smallest>, Failure> {
     let in_main = wrong.position == 0;
-    let compiler = Compiler { debug: true, ..compiler.clone() };
-    let trial = Trial { compiler: &compiler, build: wrong.build, modes: execute::modes(wrong.build, number), in_main };
+    let compiler = Compiler { debug: true, verify: matches!(wrong.how, How::Compile(_)), ..compiler.clone() };
+    let first = Files::new(&emit::file(&[&case.program], in_main))?;
+    compiler.kernels(&first)?;
+    let modes = execute::modes(wrong.build, number);
+    let trial = Trial { compiler: &compiler, build: wrong.build, modes, in_main, first };
     let Some(mut how) = trial.fails(case, "")? else { return Ok(None) };
     let mut case = case.clone();
     let start = Instant::now();
@@ -54,7 +57,7 @@ pub(super) fn minimise(
         }
     }
     let pair = trial.guilty(&case)?;
-    let text = emit::file(&[&case.program], in_main);
+    let text = emit::file(&[&without_unused_kernels(&case.program)], in_main);
     Ok(Some(Smallest { case, text, pair, how }))
 }
 
@@ -91,6 +94,28 @@ fn smaller(program: &Program) -> Vec<Change> {
     changes
 }
 
+/// For the reader: no trial ran it, but what is left out no statement launches.
+fn without_unused_kernels(program: &Program) -> Program {
+    let mut less = program.clone();
+    let mut used = Vec::new();
+    edit::visit_all(program, &mut |stmt: &Stmt| {
+        if let Kind::Launch { kernel, .. } = stmt.kind {
+            used.push(kernel);
+        }
+    });
+    used.sort_unstable();
+    used.dedup();
+    less.kernels = used.iter().filter_map(|kernel| program.kernels.get(*kernel).cloned()).collect();
+    for id in edit::ids(program) {
+        edit::at(&mut less, id, |block, place| {
+            if let Kind::Launch { kernel, .. } = &mut block[place].kind {
+                *kernel = used.binary_search(kernel).unwrap_or(0);
+            }
+        });
+    }
+    less
+}
+
 fn mentions(program: &Program, what: impl Fn(&Kind) -> bool) -> bool {
     let mut found = false;
     edit::visit_all(program, &mut |stmt: &Stmt| found |= what(&stmt.kind));
@@ -102,6 +127,8 @@ struct Trial<'a> {
     build: Build,
     modes: Vec<Mode>,
     in_main: bool,
+    /// The program as it was found; its kernels are those of all smaller ones.
+    first: Files,
 }
 
 impl Trial<'_> {
@@ -111,14 +138,9 @@ impl Trial<'_> {
     }
 
     fn compile_and_run(&self, case: &Case, more: &str) -> Result<(Option<How>, Files), Failure> {
-        let files = Files::new(&emit::file(&[&case.program], self.in_main))?;
-        if self.build == Build::Plain {
-            self.compiler.plain(&files)?;
-        } else {
-            self.compiler.kernels(&files)?;
-            if let Err(failure) = self.compiler.host(&files, self.build, more) {
-                return Ok((Some(How::Compile(failure.to_string())), files));
-            }
+        let files = self.first.with_same_kernels(&emit::file(&[&case.program], self.in_main))?;
+        if let Err(failure) = self.compiler.host(&files, self.build, more) {
+            return Ok((Some(How::Compile(failure.to_string())), files));
         }
         for mode in &self.modes {
             for input in 0..2 {

@@ -42,9 +42,6 @@ use crate::failure::Failure;
 use crate::ui::Step;
 use crate::{products, setup};
 
-/// Programs that go wrong are reduced up to this number; after that they are only named.
-const REDUCED: usize = 4;
-
 /// One batch of this many is compiled with LLVM's verifier after each pass.
 const VERIFIED: u64 = 20;
 
@@ -61,6 +58,8 @@ pub(crate) struct Options {
     pub(crate) first: u64,
     /// Where reduced programs are kept.
     pub(crate) keep: PathBuf,
+    /// As many programs that go wrong are reduced; further ones are only named.
+    pub(crate) reduce: usize,
     /// Another plugin than the one of this tree.
     pub(crate) plugin: Option<PathBuf>,
     /// Print the text of programs and do nothing else.
@@ -195,13 +194,7 @@ impl<'a> Fuzzer<'a> {
     }
 
     /// Reduces a program that went wrong and keeps it.
-    fn finding(
-        &self,
-        compiler: &Compiler<'_>,
-        case: &Case,
-        wrong: &Wrong,
-        number: u64,
-    ) -> Result<Finding, Failure> {
+    fn finding(&self, compiler: &Compiler<'_>, case: &Case, wrong: &Wrong, number: u64) -> Result<Finding, Failure> {
         let mut finding = Finding {
             program: case.program.index,
             build: wrong.build.name(),
@@ -210,7 +203,7 @@ impl<'a> Fuzzer<'a> {
             file: None,
         };
         let known = self.totals.lock().unwrap_or_else(PoisonError::into_inner).findings.len();
-        if known >= REDUCED {
+        if known >= self.options.reduce {
             return Ok(finding);
         }
         match minimise::minimise(compiler, case, wrong, number)? {
@@ -232,8 +225,9 @@ impl<'a> Fuzzer<'a> {
 
     /// What stands at the head of a program that is kept: how it was found and how to see it.
     fn head(&self, finding: &Finding, compiler: &Compiler<'_>, how: &How) -> String {
-        let (index, seed, level) = (finding.program, self.options.seed, compiler.level);
-        let mut lines = vec![format!("cargo xtask fuzz --seed {seed} --first {index} --programs 1")];
+        let (seed, level) = (self.options.seed, compiler.level);
+        let first = finding.program / batch::SIZE * batch::SIZE;
+        let mut lines = vec![format!("cargo xtask fuzz --seed {seed} --first {first} --programs {}", batch::SIZE)];
         lines.extend(finding.to_string().lines().map(str::to_owned));
         let uma = "target/uma/bin/uma-clang++";
         let rest = "-L target/uma/lib -lcudart";
@@ -246,10 +240,8 @@ impl<'a> Fuzzer<'a> {
             )),
         }
         if let How::Ran(difference) = how {
-            lines.push(format!(
-                "{} LD_LIBRARY_PATH=target/uma/lib ./program 0 0 {}",
-                difference.mode, difference.input
-            ));
+            lines
+                .push(format!("{} LD_LIBRARY_PATH=target/uma/lib ./program 0 0 {}", difference.mode, difference.input));
         }
         lines.into_iter().map(|line| format!("// {line}\n")).collect()
     }

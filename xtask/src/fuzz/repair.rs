@@ -65,14 +65,7 @@ fn initialise(program: &mut Program, at: StmtId, buffer: BufferId, random: &mut 
 }
 
 /// A wait, or an order between two streams, that covers the earlier work.
-fn order(
-    program: &mut Program,
-    at: StmtId,
-    actor: Actor,
-    earlier: StmtId,
-    stream: StreamId,
-    random: &mut Random,
-) {
+fn order(program: &mut Program, at: StmtId, actor: Actor, earlier: StmtId, stream: StreamId, random: &mut Random) {
     program.events = program.events.max(1);
     let event = random.below(program.events);
     let record = Kind::Record { event, stream };

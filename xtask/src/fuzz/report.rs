@@ -82,11 +82,7 @@ impl Totals {
             self.seed
         );
         for (name, pairs) in [("exclusive", &self.exclusive), ("concurrent", &self.concurrent)] {
-            let _ = writeln!(
-                text,
-                "{name} access assumed: {} pairs merged, {} declined",
-                pairs.merged, pairs.declined
-            );
+            let _ = writeln!(text, "{name} access assumed: {} pairs merged, {} declined", pairs.merged, pairs.declined);
             let mut codes: Vec<_> = pairs.codes.iter().collect();
             codes.sort_by_key(|(code, count)| (std::cmp::Reverse(**count), *code));
             for (code, count) in codes {

@@ -1,8 +1,8 @@
 //! Programs for the unit tests.
 
 use super::language::{
-    Action, Buffer, Checks, Element, Form, Grid, Input, Kernel, Kind, Length, Memory, Program, Range, StreamKind, Trust,
-    Way,
+    Action, Buffer, Checks, Element, Form, Grid, Input, Kernel, Kind, Length, Memory, Program, Range, StreamKind,
+    Trust, Way,
 };
 
 /// Host buffer of [`program`].

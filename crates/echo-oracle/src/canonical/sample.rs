@@ -152,7 +152,12 @@ impl Sample {
             ],
             streams,
             cuda_events: vec![CudaEvent { unique: true }],
-            module: ModuleFacts { starts_threads: false, selects_devices: false, entry_quiet: true },
+            module: ModuleFacts {
+                starts_threads: false,
+                selects_devices: false,
+                other_devices: false,
+                entry_quiet: true,
+            },
             ..Program::default()
         };
         let mut add = |event| program.graph.add_node(Node { event, site: Site::default(), origin: 0 });

@@ -82,10 +82,7 @@ fn body(text: &mut String, program: &Program, kernel: &Kernel) {
     };
     let _ = match kernel.grid {
         Grid::Each => {
-            writeln!(
-                text,
-                "    int i = lo + blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < hi) {{ {one} }}"
-            )
+            writeln!(text, "    int i = lo + blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < hi) {{ {one} }}")
         }
         Grid::Stride => writeln!(
             text,

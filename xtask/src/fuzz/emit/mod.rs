@@ -3,7 +3,9 @@
 //! `main` takes the first and the last program to run, which of the two inputs, and a zero that the compiler does not know to be one.
 
 mod device;
+mod expression;
 mod host;
+mod memory;
 
 use std::fmt::Write as _;
 
@@ -59,7 +61,9 @@ fn main(text: &mut String, programs: &[&Program], in_main: bool) {
     }
     text.push_str("    }\n    return 96;\n}\n\nint main(int argc, char **argv) {\n");
     text.push_str("    int first = std::atoi(argv[1]), last = std::atoi(argv[2]), input = std::atoi(argv[3]);\n");
-    text.push_str("    int zero = argc > 4 ? std::atoi(argv[4]) : 0;\n    setvbuf(stdout, nullptr, _IOLBF, 1 << 16);\n");
+    text.push_str(
+        "    int zero = argc > 4 ? std::atoi(argv[4]) : 0;\n    setvbuf(stdout, nullptr, _IOLBF, 1 << 16);\n",
+    );
     if in_main {
         let _ = writeln!(text, "    if (first == 0) {{\n        std::printf(\"{BEGIN}0\\n\");");
         let _ = writeln!(text, "        int rc = {};", call(0));
@@ -67,7 +71,8 @@ fn main(text: &mut String, programs: &[&Program], in_main: bool) {
     }
     let _ = writeln!(text, "    for (int program = first; program <= last; program++) {{");
     let _ = writeln!(text, "        std::printf(\"{BEGIN}%d\\n\", program);");
-    let _ = writeln!(text, "        std::printf(\"{END}%d\\n\", run(program, input, zero));\n    }}\n    return 0;\n}}");
+    let _ =
+        writeln!(text, "        std::printf(\"{END}%d\\n\", run(program, input, zero));\n    }}\n    return 0;\n}}");
 }
 
 /// The element type as C++ calls it.

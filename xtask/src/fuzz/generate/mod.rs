@@ -168,8 +168,7 @@ impl Maker<'_> {
     fn device_memory(&mut self) -> Memory {
         let stream = self.random.below(self.program.streams.len());
         let asynchronous = if self.temper == Temper::Tidy { 1 } else { 5 };
-        let all =
-            [Memory::CudaMalloc, Memory::CudaMallocHelper, Memory::CudaMallocAsync(stream), Memory::DeviceOwner];
+        let all = [Memory::CudaMalloc, Memory::CudaMallocHelper, Memory::CudaMallocAsync(stream), Memory::DeviceOwner];
         all[self.random.weighted(&[67, 12, asynchronous, 15])]
     }
 
@@ -257,8 +256,7 @@ impl Maker<'_> {
         }
         self.depth -= 1;
         for (host, device) in local {
-            let mut both =
-                [Kind::Free { buffer: host, guarded: false }, Kind::Free { buffer: device, guarded: false }];
+            let mut both = [Kind::Free { buffer: host, guarded: false }, Kind::Free { buffer: device, guarded: false }];
             self.random.shuffle(&mut both);
             kinds.extend(both);
         }
@@ -359,9 +357,34 @@ mod tests {
             seen.extend(case.program.kernels.iter().map(|kernel| format!("kernel {:?}", kernel.action)));
         }
         let kinds = [
-            "Fill", "Update", "Clear", "HostCopy", "Read", "ReadAt", "StoreAt", "Print", "Copy", "Memset", "Launch",
-            "Record", "StreamWait", "Wait", "Alloc", "Free", "Swap", "Loop", "If", "Break", "Leave", "Call",
-            "kernel Sum", "kernel Keep", "kernel UseKept", "kernel Shared", "kernel Two", "kernel FillOdd",
+            "Fill",
+            "Update",
+            "Clear",
+            "HostCopy",
+            "Read",
+            "ReadAt",
+            "StoreAt",
+            "Print",
+            "Copy",
+            "Memset",
+            "Launch",
+            "Record",
+            "StreamWait",
+            "Wait",
+            "Alloc",
+            "Free",
+            "Swap",
+            "Loop",
+            "If",
+            "Break",
+            "Leave",
+            "Call",
+            "kernel Sum",
+            "kernel Keep",
+            "kernel UseKept",
+            "kernel Shared",
+            "kernel Two",
+            "kernel FillOdd",
         ];
         for kind in kinds {
             assert!(seen.contains(kind), "{kind} never came up: {seen:?}");
