@@ -10,6 +10,7 @@
 
 mod batch;
 mod build;
+mod compute;
 mod edit;
 mod emit;
 mod execute;
@@ -172,10 +173,12 @@ impl<'a> Fuzzer<'a> {
     fn batch(&self, first: u64, count: u64, step: &Step) -> Result<(), Failure> {
         let cases = cases(self.options.seed, first, count)?;
         let number = first / batch::SIZE;
+        let (level, plain_level) = build::levels(number);
         let compiler = Compiler {
             context: self.context,
             plugin: self.plugin,
-            level: ["-O2", "-O2", "-O3", "-O1"][(number % 4) as usize],
+            level,
+            plain_level,
             debug: number % 2 == 1,
             verify: number % VERIFIED == VERIFIED - 1,
         };
@@ -225,14 +228,14 @@ impl<'a> Fuzzer<'a> {
 
     /// What stands at the head of a program that is kept: how it was found and how to see it.
     fn head(&self, finding: &Finding, compiler: &Compiler<'_>, how: &How) -> String {
-        let (seed, level) = (self.options.seed, compiler.level);
+        let (seed, level, plain) = (self.options.seed, compiler.level.join(" "), compiler.plain_level.join(" "));
         let first = finding.program / batch::SIZE * batch::SIZE;
         let mut lines = vec![format!("cargo xtask fuzz --seed {seed} --first {first} --programs {}", batch::SIZE)];
         lines.extend(finding.to_string().lines().map(str::to_owned));
         let uma = "target/uma/bin/uma-clang++";
         let rest = "-L target/uma/lib -lcudart";
         match finding.build {
-            "plain" => lines.push(format!("{uma} {level} -g -w FILE -o program {rest}")),
+            "plain" => lines.push(format!("{uma} {plain} -g -w FILE -o program {rest}")),
             access => lines.push(format!(
                 "ECHO_SR_OPTIONS='theta-min=0;access={access};verbose' {uma} {level} -g -w -fpass-plugin={} FILE -o \
                  program {rest}",
