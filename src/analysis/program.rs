@@ -12,6 +12,8 @@
 //!   `entry` are left out;
 //! - a call that nobody modelled is [`Event::Opaque`]; what it may touch is only what escaped, and escaping is a [`PointerUse`].
 
+use std::collections::BTreeSet;
+
 use petgraph::graph::{DiGraph, NodeIndex};
 
 use super::symbolic::Sym;
@@ -54,8 +56,8 @@ pub struct Program {
     /// first node. `None`: a constant of the whole execution of the function (argument, value computed from arguments alone).
     pub atoms: Vec<Option<NodeId>>,
     /// Pairs of objects of which neither allocation site dominates the other on the whole control flow. (On `graph` one may, where a way
-    /// ends because allocations succeed. Then a pointer of the one need not exist at the other.)
-    pub unordered: Vec<(ObjectId, ObjectId)>,
+    /// ends because allocations succeed. Then a pointer of the one need not exist at the other.) The smaller id comes first.
+    pub unordered: BTreeSet<(ObjectId, ObjectId)>,
     /// Facts of the module around the function.
     pub module: ModuleFacts,
 }
@@ -390,8 +392,11 @@ pub enum BlemishKind {
 pub struct ModuleFacts {
     /// It starts threads, or calls a function that may.
     pub starts_threads: bool,
-    /// It selects a device other than device 0, which is current where none was selected.
+    /// Another device may become current after this function's first GPU event (for a module: it selects a device other than device 0, which
+    /// is current where none was selected).
     pub selects_devices: bool,
+    /// GPU work from outside the function may be on another device than the one that is current in it: no wait here covers it.
+    pub other_devices: bool,
     /// No GPU work can be running when the function is entered: it is `main`, and nothing that runs before `main` starts any.
     pub entry_quiet: bool,
 }
@@ -399,7 +404,7 @@ pub struct ModuleFacts {
 impl Default for ModuleFacts {
     /// Nothing is known: assume the worst.
     fn default() -> Self {
-        Self { starts_threads: true, selects_devices: true, entry_quiet: false }
+        Self { starts_threads: true, selects_devices: true, other_devices: true, entry_quiet: false }
     }
 }
 

@@ -3,9 +3,13 @@
 use std::marker::PhantomData;
 
 use inkwell::llvm_sys::core::*;
-use inkwell::llvm_sys::prelude::LLVMBasicBlockRef;
+use inkwell::llvm_sys::prelude::{LLVMBasicBlockRef, LLVMValueRef};
 
 use super::{Block, Opcode, Value, chain};
+
+unsafe extern "C" {
+    fn echo_sr_shim_comes_before(first: LLVMValueRef, second: LLVMValueRef) -> bool;
+}
 
 impl<'m> Block<'m> {
     pub(super) fn wrap(raw: LLVMBasicBlockRef) -> Option<Self> {
@@ -72,6 +76,15 @@ impl<'m> Value<'m> {
     pub fn next(self) -> Option<Self> {
         // SAFETY: asked only of instructions.
         self.is_instruction().then(|| unsafe { LLVMGetNextInstruction(self.raw) }).and_then(Self::wrap)
+    }
+
+    /// Does it stand before another instruction of the same block? False for one and the same, and where the blocks differ.
+    #[must_use]
+    pub fn comes_before(self, other: Self) -> bool {
+        // SAFETY: asked only of two instructions of one block.
+        self.block().is_some()
+            && self.block() == other.block()
+            && unsafe { echo_sr_shim_comes_before(self.raw, other.raw) }
     }
 
     /// The condition of a conditional branch; its first successor is where control goes if it is true.

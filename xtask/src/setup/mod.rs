@@ -16,7 +16,7 @@ use std::path::Path;
 use crate::context::Context;
 use crate::failure::Failure;
 
-pub(crate) use pieces::{LLVM_OLD, LLVM_PREFERRED};
+pub(crate) use pieces::{LLVM_OLD, LLVM_PREFERRED, llvm_tool};
 
 /// Raise it when the checks change, so that they run once more everywhere.
 const CHECKS_VERSION: u32 = 1;
