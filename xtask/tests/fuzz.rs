@@ -7,8 +7,14 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
+    command.arg("fuzz").args(arguments).env_remove("ECHO_SR_MUTANT");
+    command
+}
+
 fn fuzz(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_xtask")).arg("fuzz").args(arguments).output().expect("xtask starts")
+    command(arguments).output().expect("xtask starts")
 }
 
 fn json(output: &Output) -> Value {
@@ -22,12 +28,12 @@ fn random_programs_print_the_same_with_the_plugin() {
     let report = json(&output);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(report["programs"], 40);
-    // 2 inputs; 4 schedules; two access modes but for the build that needs concurrent access.
+    // 2 inputs; 4 schedules; two access modes but for the build that needs concurrent access, which even batches have.
     assert_eq!(report["runs"], 40 * 2 * 4 * (2 + 2 + 1));
     // Nothing is shown where nothing, or everything, is merged.
     for access in ["exclusive", "concurrent"] {
-        let pairs = |outcome: &str| report[access][outcome].as_u64().unwrap_or(0);
-        assert!(pairs("merged") >= 10 && pairs("declined") >= 10, "{access}: {}", report[access]);
+        let pairs = |outcome: &str| report["pairs"][access][outcome].as_u64().unwrap_or(0);
+        assert!(pairs("merged") >= 10 && pairs("declined") >= 10, "{access}: {}", report["pairs"]);
     }
 }
 
@@ -35,20 +41,23 @@ fn random_programs_print_the_same_with_the_plugin() {
 #[test]
 fn a_plugin_that_forgets_waits_is_caught_and_the_program_is_reduced() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the repository");
-    let target = root.join("target/unsound");
     let status = Command::new(env!("CARGO"))
         .current_dir(root)
-        .args(["build", "--quiet", "--package", "echo-sr", "--lib", "--features", "unsound-drop-waits", "--target-dir"])
-        .arg(&target)
+        .args(["build", "--quiet", "--package", "echo-sr", "--lib", "--features", "mutants"])
         .status()
         .expect("cargo starts");
     assert!(status.success());
-    let plugin = target.join("debug/libecho_sr.so");
     let keep = tempfile::tempdir().expect("a temporary folder");
+    // (A copy, which no other build replaces meanwhile.)
+    let plugin = keep.path().join("libecho_sr_mutants.so");
+    fs::copy(root.join("target/debug/libecho_sr.so"), &plugin).expect("the plugin was built");
     let folder = keep.path().to_str().expect("a name in UTF-8");
     let plugin = plugin.to_str().expect("a name in UTF-8");
     let output =
-        fuzz(&["--seed", "1", "--first", "3", "--programs", "1", "--keep", folder, "--plugin", plugin, "--json"]);
+        fuzz(&["--seed", "1", "--first", "3", "--programs", "1", "--keep", folder, "--plugin", plugin, "--json"])
+            .env("ECHO_SR_MUTANT", "R3Wait")
+            .output()
+            .expect("xtask starts");
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
 
     let report = json(&output);

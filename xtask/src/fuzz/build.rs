@@ -18,9 +18,14 @@ pub(super) enum Build {
     Exclusive,
     /// It assumes that both may touch managed memory.
     Concurrent,
+    /// What merged memory is made of is decided at run time (`target=adaptive`), here by a runtime that mixes the kinds.
+    Adaptive,
 }
 
-pub(super) const BUILDS: [Build; 3] = [Build::Plain, Build::Exclusive, Build::Concurrent];
+/// The builds of a batch: two of the plugin's at a time, since compiling is what takes time.
+pub(super) fn builds(number: u64) -> [Build; 3] {
+    [Build::Plain, Build::Exclusive, if number % 2 == 0 { Build::Concurrent } else { Build::Adaptive }]
+}
 
 impl Build {
     pub(super) fn name(self) -> &'static str {
@@ -28,14 +33,16 @@ impl Build {
             Build::Plain => "plain",
             Build::Exclusive => "exclusive",
             Build::Concurrent => "concurrent",
+            Build::Adaptive => "adaptive",
         }
     }
 
     /// What the plugin is told; every size is worth merging here.
-    fn options(self) -> Option<String> {
+    pub(super) fn options(self) -> Option<String> {
         match self {
             Build::Plain => None,
             Build::Exclusive | Build::Concurrent => Some(format!("theta-min=0;access={}", self.name())),
+            Build::Adaptive => Some("theta-min=0;target=adaptive".into()),
         }
     }
 }
@@ -52,11 +59,22 @@ pub(super) fn levels(number: u64) -> (&'static [&'static str], &'static [&'stati
     }
 }
 
+/// Compiles the runtime that deals out kinds of memory by a seed.
+pub(super) fn mixed_runtime(context: &Context, folder: &Path) -> Result<PathBuf, Failure> {
+    let object = folder.join("mixed_runtime.o");
+    let mut command = Command::new(format!("clang-{LLVM_PREFERRED}"));
+    command.args(["-O1", "-c"]).arg(context.root.join("tests/programs/mixed_runtime.c")).arg("-o").arg(&object);
+    tool::run(&mut command)?;
+    Ok(object)
+}
+
 /// How files are compiled.
 #[derive(Clone, Debug)]
 pub(super) struct Compiler<'a> {
     pub(super) context: &'a Context,
     pub(super) plugin: &'a Path,
+    /// An object file that stands for libecho_rt.a.
+    pub(super) runtime: &'a Path,
     /// Optimisation, as options of clang.
     pub(super) level: &'static [&'static str],
     /// Optimisation of the build without the plugin.
@@ -108,9 +126,9 @@ impl Files {
 
 impl Compiler<'_> {
     /// All builds.
-    pub(super) fn all(&self, files: &Files) -> Result<(), Failure> {
+    pub(super) fn all(&self, files: &Files, builds: &[Build]) -> Result<(), Failure> {
         self.kernels(files)?;
-        BUILDS.iter().try_for_each(|build| self.host(files, *build, ""))
+        builds.iter().try_for_each(|build| self.host(files, *build, ""))
     }
 
     /// The device half with the plugin, which only notes there what the kernels do. All builds embed it.
@@ -138,7 +156,11 @@ impl Compiler<'_> {
         if self.verify && build != Build::Plain {
             command.args(["-Xclang", "-llvm-verify-each"]);
         }
-        command.args(["-x", "cuda"]).arg(files.source()).args(["-x", "none", "-o"]).arg(files.program(build));
+        command.args(["-x", "cuda"]).arg(files.source()).args(["-x", "none"]);
+        if build == Build::Adaptive {
+            command.arg(self.runtime);
+        }
+        command.arg("-o").arg(files.program(build));
         command.arg("-L").arg(self.context.uma().join("lib")).arg("-lcudart");
         tool::run(&mut command).map(drop)
     }
