@@ -1,7 +1,7 @@
 //! One candidate pair and what every condition needs to look at it; and how its reasons are worded.
 
 use super::access::{Accesses, Touch};
-use super::cfg::Cfg;
+use super::cfg::{Cfg, Region};
 use super::decline::Decline;
 use super::pending::Item;
 use super::program::{Event, NodeId, ObjectId, Program, Site, WorkKind};
@@ -18,6 +18,11 @@ pub(super) struct Pair<'a> {
     pub(super) accesses: &'a Accesses,
     pub(super) host: ObjectId,
     pub(super) device: ObjectId,
+    /// The nodes that mention one of the two, in the order of control. At all others nothing happens to the pair, so what a condition costs
+    /// goes by these and not by the function.
+    pub(super) nodes: &'a [NodeId],
+    /// Around [`Self::nodes`].
+    pub(super) region: Region,
 }
 
 impl<'a> Pair<'a> {

@@ -392,8 +392,11 @@ pub enum BlemishKind {
 pub struct ModuleFacts {
     /// It starts threads, or calls a function that may.
     pub starts_threads: bool,
-    /// It selects a device other than device 0, which is current where none was selected.
+    /// Another device may become current after this function's first GPU event (for a module: it selects a device other than device 0, which
+    /// is current where none was selected).
     pub selects_devices: bool,
+    /// GPU work from outside the function may be on another device than the one that is current in it: no wait here covers it.
+    pub other_devices: bool,
     /// No GPU work can be running when the function is entered: it is `main`, and nothing that runs before `main` starts any.
     pub entry_quiet: bool,
 }
@@ -401,7 +404,7 @@ pub struct ModuleFacts {
 impl Default for ModuleFacts {
     /// Nothing is known: assume the worst.
     fn default() -> Self {
-        Self { starts_threads: true, selects_devices: true, entry_quiet: false }
+        Self { starts_threads: true, selects_devices: true, other_devices: true, entry_quiet: false }
     }
 }
 

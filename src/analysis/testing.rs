@@ -47,7 +47,12 @@ impl Build {
         let mut program = Program {
             function: "main".to_owned(),
             streams: vec![Stream::LegacyDefault],
-            module: ModuleFacts { starts_threads: false, selects_devices: false, entry_quiet: true },
+            module: ModuleFacts {
+                starts_threads: false,
+                selects_devices: false,
+                other_devices: false,
+                entry_quiet: true,
+            },
             ..Program::default()
         };
         let entry = program.graph.add_node(Node { event: Event::Skip, site: Site::default(), origin: 0 });

@@ -12,6 +12,8 @@ pub struct Verdict {
     pub device: ObjectId,
     /// Where each linking copy stands.
     pub copies: Vec<Site>,
+    /// Bytes that those of them which stand in a loop move each time around it; `None` if none does, or one of unknown length.
+    pub saved_per_iteration: Option<u64>,
     /// The decision.
     pub decision: Decision,
     /// What a reader of an accepted verdict should know.

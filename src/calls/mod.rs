@@ -1,10 +1,11 @@
-//! What calls mean: the CUDA runtime (`cuda`), and the functions of libc, libstdc++ and friends (`models`).
+//! What calls mean: the CUDA runtime (`cuda`, `runtime`), and the functions of libc, libstdc++ and friends (`models`).
 //!
 //! Pure data: a call is known by its symbol name, arguments by position. What a row does not say about an argument is not known, and
 //! the lowering treats it so. [`classify`] is the only way in.
 
 pub mod cuda;
 pub mod models;
+pub mod runtime;
 
 /// What a symbol's call means.
 #[derive(Clone, Copy, Debug)]
@@ -72,7 +73,7 @@ mod tests {
 
     #[test]
     fn other_names_are_unknown() {
-        assert!(matches!(classify("cublasSgemm_v2"), Callee::Unknown));
+        assert!(matches!(classify("cublasXtSgemm"), Callee::Unknown));
         assert!(matches!(classify("custom"), Callee::Unknown));
         assert!(matches!(classify("fill"), Callee::Unknown));
         assert!(matches!(classify("malloc"), Callee::Modelled(_)));

@@ -1,7 +1,8 @@
 //! What functions outside CUDA do with the memory given to them, as data: `models/*.toml`, compiled in.
 //!
-//! A model promises that the function starts no GPU work (unless it calls back) and touches no other memory of the program than its
-//! parameters say. The format is described at the head of `models/libc.toml`.
+//! A model promises that the function starts no GPU work (unless it calls back or is a GPU library's) and touches no other memory of the
+//! program than its parameters say. The format is described at the head of `models/libc.toml`, and what GPU libraries add to it at the head
+//! of `models/cublas.toml`.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -10,7 +11,15 @@ use serde::Deserialize;
 
 use crate::analysis::program::Allocator;
 
-const LIBC: &str = include_str!("../../models/libc.toml");
+/// Every file, with its name for messages.
+const FILES: [(&str, &str); 6] = [
+    ("libc.toml", include_str!("../../models/libc.toml")),
+    ("libstdcxx.toml", include_str!("../../models/libstdcxx.toml")),
+    ("cublas.toml", include_str!("../../models/cublas.toml")),
+    ("cufft.toml", include_str!("../../models/cufft.toml")),
+    ("curand.toml", include_str!("../../models/curand.toml")),
+    ("cudnn.toml", include_str!("../../models/cudnn.toml")),
+];
 
 /// What a function does.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +40,26 @@ pub struct Model {
     pub forks: bool,
     /// It calls a function that is given to it.
     pub callback: bool,
+    /// It belongs to a GPU library: what its parameters say is done by the GPU.
+    pub library: Option<Library>,
+}
+
+/// What a function of a GPU library does. None of them is assumed to wait for anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Library {
+    /// It makes a handle, which it stores through its first parameter. It may start work of its own.
+    Create {
+        /// Bytes of the handle.
+        bytes: u64,
+    },
+    /// The handle's later work goes to the stream that this parameter names.
+    SetStream(u8),
+    /// It queues work on the stream of the handle, its first parameter.
+    OnHandle,
+    /// It queues work on the stream that this parameter names.
+    OnStream(u8),
+    /// It starts work on a stream that is not known, which does not touch what it is given.
+    Work,
 }
 
 /// What a function does to allocations.
@@ -71,6 +100,9 @@ pub struct Param {
     pub keeps: bool,
     /// The address itself is looked at.
     pub observes: bool,
+    /// A number that a GPU library reads or writes, in host or device memory as the handle's mode says: by the host during the call, or by
+    /// the GPU.
+    pub by_mode: bool,
 }
 
 impl Model {
@@ -94,6 +126,7 @@ pub fn model(symbol: &str) -> Option<&'static Model> {
     })
 }
 
+#[derive(Default)]
 struct Table {
     models: Vec<Model>,
     by_name: HashMap<String, usize>,
@@ -126,21 +159,20 @@ struct Entry {
     reallocate: Option<u8>,
     #[serde(default)]
     effects: Vec<String>,
+    library: Option<String>,
 }
 
 fn table() -> &'static Table {
     static TABLE: OnceLock<Table> = OnceLock::new();
     // A file that is compiled in and does not parse is found by the test below. In a plugin no model at all is the safe answer: every
     // call is then unknown.
-    TABLE.get_or_init(|| {
-        read(LIBC).unwrap_or_else(|_| Table { models: vec![], by_name: HashMap::new(), by_prefix: vec![] })
-    })
+    TABLE.get_or_init(|| read(&FILES.map(|(_, text)| text)).unwrap_or_default())
 }
 
-fn read(text: &str) -> Result<Table, String> {
-    let file: File = toml::from_str(text).map_err(|error| error.to_string())?;
-    let mut table = Table { models: vec![], by_name: HashMap::new(), by_prefix: vec![] };
-    for entry in file.function {
+fn read(texts: &[&str]) -> Result<Table, String> {
+    let files = texts.iter().map(|text| toml::from_str::<File>(text).map_err(|error| error.to_string()));
+    let mut table = Table::default();
+    for entry in files.collect::<Result<Vec<_>, _>>()?.into_iter().flat_map(|file| file.function) {
         let index = table.models.len();
         table.models.push(entry.model()?);
         for name in entry.names {
@@ -172,6 +204,7 @@ impl Entry {
                 other => return Err(format!("unknown effect {other}")),
             }
         }
+        model.library = self.library.as_deref().map(library).transpose()?;
         Ok(model)
     }
 
@@ -197,6 +230,18 @@ impl Entry {
     }
 }
 
+fn library(text: &str) -> Result<Library, String> {
+    let (word, number) = text.split_once(' ').map_or((text, None), |(word, number)| (word, number.parse().ok()));
+    match (word, number) {
+        ("create", Some(bytes)) => Ok(Library::Create { bytes: u64::from(bytes) }),
+        ("set-stream", Some(parameter)) => Ok(Library::SetStream(parameter)),
+        ("on-handle", None) => Ok(Library::OnHandle),
+        ("on-stream", Some(parameter)) => Ok(Library::OnStream(parameter)),
+        ("work", None) => Ok(Library::Work),
+        _ => Err(format!("no work of a library: {text:?}")),
+    }
+}
+
 fn param(text: &str) -> Result<Param, String> {
     let mut words = text.split_whitespace();
     let mut param = Param::default();
@@ -206,6 +251,8 @@ fn param(text: &str) -> Result<Param, String> {
         Some("write") => param.writes = true,
         Some("readwrite") => (param.reads, param.writes) = (true, true),
         Some("keep") => param.keeps = true,
+        Some("scalar") => (param.reads, param.by_mode) = (true, true),
+        Some("result") => (param.reads, param.writes, param.by_mode) = (true, true, true),
         Some("observe") => param.observes = true,
         other => return Err(format!("unknown word {other:?} in {text:?}")),
     }
@@ -226,9 +273,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_compiled_in_file_is_well_formed() {
-        let table = read(LIBC).expect("models/libc.toml");
-        assert!(table.models.len() > 40);
+    fn the_compiled_in_files_are_well_formed() {
+        for (name, text) in FILES {
+            assert!(read(&[text]).is_ok_and(|table| !table.models.is_empty()), "{name}: {:?}", read(&[text]).err());
+        }
+        read(&FILES.map(|(_, text)| text)).map(|_| ()).expect("each function is in one file");
+    }
+
+    #[test]
+    fn a_library_call_says_on_which_stream_it_works() {
+        let library = |name: &str| model(name).and_then(|model| model.library);
+        assert_eq!(library("cublasCreate_v2"), Some(Library::Create { bytes: 8 }));
+        assert_eq!(library("cufftPlan1d"), Some(Library::Create { bytes: 4 }));
+        assert_eq!(library("cublasSetStream_v2"), Some(Library::SetStream(1)));
+        assert_eq!(library("cublasSgemm_v2"), Some(Library::OnHandle));
+        assert_eq!(library("cublasLtMatmul"), Some(Library::OnStream(15)));
+        assert_eq!(library("memcpy"), None);
+    }
+
+    #[test]
+    fn a_matrix_is_read_by_the_gpu_and_a_factor_by_whom_the_mode_says() {
+        let sgemm = model("cublasSgemm_v2").expect("a model");
+        let param = |index: usize| sgemm.param(index).cloned().expect("an entry");
+        assert!(param(6).by_mode && param(6).reads && !param(6).writes, "alpha");
+        assert!(param(7).reads && !param(7).writes && !param(7).by_mode, "A");
+        assert!(param(12).reads && param(12).writes, "C");
+        assert!(sgemm.param(14).is_none(), "no more arguments are promised anything");
+        let workspace = model("cublasSetWorkspace_v2").and_then(|model| model.param(1)).expect("an entry");
+        assert!(workspace.keeps);
     }
 
     #[test]
@@ -270,8 +342,10 @@ mod tests {
             "[[function]]\nnames = [\"f\"]\nallocate = \"pool\"",
             "[[function]]\nnames = [\"f\"]\neffects = [\"flies\"]",
             "[[function]]\nname = \"f\"",
+            "[[function]]\nnames = [\"f\"]\nlibrary = \"on-stream\"",
+            "[[function]]\nnames = [\"f\"]\nlibrary = \"on-handle 1\"",
         ] {
-            assert!(read(bad).is_err(), "accepted: {bad}");
+            assert!(read(&[bad]).is_err(), "accepted: {bad}");
         }
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! A promise may stand at the call or at the function that it names; both hold.
 
-use inkwell::llvm_sys::{LLVMAttributeFunctionIndex, LLVMTailCallKind};
 use inkwell::llvm_sys::core::*;
 use inkwell::llvm_sys::prelude::LLVMValueRef;
+use inkwell::llvm_sys::{LLVMAttributeFunctionIndex, LLVMTailCallKind};
 
 use super::global::attribute_kind;
 use super::{Opcode, Value, text};
@@ -184,4 +184,17 @@ impl<'m> Value<'m> {
                 .collect()
         }
     }
+}
+
+/// Is it the name of an intrinsic whose result is its first argument, as far as memory goes?
+#[must_use]
+pub fn passes_pointer_on(name: &str) -> bool {
+    const PREFIXES: [&str; 5] = [
+        "llvm.launder.invariant.group.",
+        "llvm.strip.invariant.group.",
+        "llvm.ptrmask.",
+        "llvm.ptr.annotation.",
+        "llvm.ssa.copy.",
+    ];
+    PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }

@@ -36,7 +36,7 @@ mod module;
 mod types;
 mod value;
 
-pub use self::call::ArgumentEffect;
+pub use self::call::{ArgumentEffect, passes_pointer_on};
 pub use self::debug::Location;
 pub use self::value::Use;
 pub use inkwell::llvm_sys::{

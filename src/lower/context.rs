@@ -1,7 +1,9 @@
 //! What the lowering of one function needs to know of the module around it; computed once a module.
 
+use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use super::callees::ParameterEffect;
 use super::launches::is_stub;
 use crate::analysis::program::{BlemishKind, ModuleFacts};
 use crate::calls::cuda::Meaning;
@@ -9,6 +11,7 @@ use crate::calls::{Callee, classify};
 use crate::effects::host::kernels_of_module;
 use crate::effects::{EffectTable, KernelEffects};
 use crate::ir::{Module, Value};
+use crate::mutants::{Mutant, off};
 
 /// Facts of a module.
 pub struct Context<'m> {
@@ -20,15 +23,31 @@ pub struct Context<'m> {
     kernels: HashMap<Value<'m>, String>,
     stubs: HashSet<Value<'m>>,
     summaries: HashMap<Value<'m>, Summary>,
+    /// What `callees` found out about parameters so far.
+    pub(super) parameters: RefCell<HashMap<(Value<'m>, u32), ParameterEffect>>,
 }
 
 /// What calling a function of the module may entail, its callees included.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// It may start GPU work.
-    pub launches: bool,
+    /// The GPU work that it may start.
+    pub work: GpuWork,
+    /// It may select a device.
+    pub selects_device: bool,
     /// It may do something that the event program cannot say.
     pub blemishes: BTreeSet<Obstacle>,
+}
+
+/// What GPU work a call may start; each includes those before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GpuWork {
+    /// None.
+    #[default]
+    None,
+    /// Launches and copies in plain sight, of what it was given.
+    Known,
+    /// It may call any function of the CUDA runtime, and so reset the device too.
+    Unknown,
 }
 
 /// The [`BlemishKind`]s that concern every buffer, in an order.
@@ -86,26 +105,31 @@ impl<'m> Context<'m> {
                         let facts = call_facts(call);
                         threads |= facts.threads;
                         devices.extend(facts.device);
-                        summary.launches |= facts.summary.launches;
+                        summary.work = summary.work.max(facts.summary.work);
+                        summary.selects_device |= facts.device.is_some();
                         summary.blemishes.extend(facts.summary.blemishes);
                     }
                 }
             }
             summaries.insert(*function, summary);
         }
-        close(&mut summaries, &calls);
+        if !off(Mutant::LowerCalleesOfCallees) {
+            close(&mut summaries, &calls);
+        }
         // Without a call the device is 0: where another one is selected, what comes before the call is on 0.
-        let selects_devices = devices.iter().any(|device| *device != Some(0));
+        let selects_devices =
+            devices.iter().any(|device| *device != Some(0) && (devices.len() > 1 || !off(Mutant::CallsFirstDevice)));
         let stubs = defined.iter().copied().filter(|function| is_stub(*function)).collect();
         let names = kernels_of_module(module);
         let kernels = module.functions().filter_map(|stub| Some((stub, names.get(&stub.name())?.clone()))).collect();
         Self {
             module,
-            facts: ModuleFacts { starts_threads: threads, selects_devices, entry_quiet: false },
+            facts: ModuleFacts { starts_threads: threads, selects_devices, ..ModuleFacts::default() },
             effects,
             kernels,
             stubs,
             summaries,
+            parameters: RefCell::default(),
         }
     }
 
@@ -118,7 +142,11 @@ impl<'m> Context<'m> {
     /// What calling a defined function may entail.
     #[must_use]
     pub fn summary(&self, function: Value<'m>) -> Summary {
-        self.summaries.get(&function).cloned().unwrap_or_else(|| Summary { launches: true, blemishes: BTreeSet::new() })
+        self.summaries.get(&function).cloned().unwrap_or_else(|| Summary {
+            work: GpuWork::Unknown,
+            selects_device: true,
+            blemishes: BTreeSet::new(),
+        })
     }
 
     /// Is it the call of a kernel's host stub, which was not inlined?
@@ -148,13 +176,14 @@ impl<'m> Context<'m> {
     /// May code that ran before `main`, in this module, have started GPU work?
     #[must_use]
     pub fn constructors_launch(&self) -> bool {
-        let Some(list) = self.module.globals().find(|global| global.name() == "llvm.global_ctors") else {
+        let list = self.module.globals().find(|global| global.name() == "llvm.global_ctors");
+        let Some(list) = list.filter(|_| !off(Mutant::LowerConstructors)) else {
             return false;
         };
         list.initializer().into_iter().flat_map(Value::operands).flat_map(Value::operands).any(|constructor| {
             constructor.is_function()
                 && !constructor.name().starts_with("__cuda_module_ctor")
-                && self.summary(constructor).launches
+                && self.summary(constructor).work != GpuWork::None
         })
     }
 }
@@ -165,7 +194,7 @@ pub(super) fn call_facts(call: Value<'_>) -> CallFacts {
     let mut facts = CallFacts { summary: Summary::default(), threads: false, device: None };
     let Some(callee) = call.called_function() else {
         let harmless = call.called().is_some_and(Value::is_inline_asm) || is_widening(call);
-        facts.summary.launches = !harmless;
+        facts.summary.work = if harmless { GpuWork::None } else { GpuWork::Unknown };
         facts.threads = !harmless;
         return facts;
     };
@@ -176,7 +205,7 @@ pub(super) fn call_facts(call: Value<'_>) -> CallFacts {
     let obstacle = match classify(&name) {
         // A body that may be replaced, or that shadows a library's name, is not what the model describes.
         _ if !callee.is_declaration() => {
-            (facts.summary.launches, facts.threads) = (true, true);
+            (facts.summary.work, facts.threads) = (GpuWork::Unknown, true);
             None
         }
         Callee::Cuda { row, .. } => match row.meaning {
@@ -186,28 +215,33 @@ pub(super) fn call_facts(call: Value<'_>) -> CallFacts {
             }
             Meaning::DeviceReset => Some(Obstacle::DeviceReset),
             Meaning::StreamCapture => Some(Obstacle::StreamCapture),
-            Meaning::Dangerous { everywhere } => {
-                facts.summary.launches = true;
-                everywhere.then_some(Obstacle::UnmodelledCudaCall(name))
-            }
-            Meaning::Launch { .. } | Meaning::Copy { .. } | Meaning::SymbolCopy { .. } | Meaning::Memset { .. } => {
-                facts.summary.launches = true;
+            Meaning::Launch { .. }
+            | Meaning::Copy { .. }
+            | Meaning::SymbolCopy { .. }
+            | Meaning::Memset { .. }
+            | Meaning::OtherWork => {
+                facts.summary.work = GpuWork::Known;
                 None
             }
             _ => None,
         },
         Callee::UnmodelledCuda => {
-            facts.summary.launches = true;
+            facts.summary.work = GpuWork::Unknown;
             Some(Obstacle::UnmodelledCudaCall(name))
         }
         Callee::Modelled(model) => {
-            facts.summary.launches = model.callback;
-            facts.threads = model.threads;
+            facts.summary.work = match (model.callback, model.library) {
+                (true, _) => GpuWork::Unknown,
+                (false, Some(_)) => GpuWork::Known,
+                (false, None) => GpuWork::None,
+            };
+            facts.threads = model.threads && !off(Mutant::CallsThreads);
             if model.forks { Some(Obstacle::Fork) } else { model.returns_twice.then_some(Obstacle::NonLocalJump) }
         }
         Callee::Unknown => {
-            let harmless = call.writes_arguments_only();
-            (facts.summary.launches, facts.threads) = (!harmless, !harmless);
+            let harmless = call.writes_arguments_only() || off(Mutant::CallsUnknown);
+            facts.summary.work = if harmless { GpuWork::None } else { GpuWork::Unknown };
+            facts.threads = !harmless;
             None
         }
     };
@@ -240,7 +274,8 @@ fn close<'m>(summaries: &mut HashMap<Value<'m>, Summary>, calls: &HashMap<Value<
         for caller in callers.get(&callee).into_iter().flatten() {
             let Some(own) = summaries.get_mut(caller) else { continue };
             let before = own.clone();
-            own.launches |= summary.launches;
+            own.work = own.work.max(summary.work);
+            own.selects_device |= summary.selects_device;
             own.blemishes.extend(summary.blemishes.iter().cloned());
             if *own != before {
                 open.push(*caller);

@@ -3,19 +3,21 @@
 //! Every followed pointer among a call's arguments is dealt with here: it is part of the call's meaning, or an access that a model or the
 //! callee's attributes promise, or a use that declines.
 
+use super::Lowering;
 use super::allocations::space;
-use super::context::call_facts;
+use super::context::{GpuWork, call_facts};
+use super::intrinsics::{Intrinsic, intrinsic};
 use super::pointers::Pointer;
-use super::{Lowering, context};
 use crate::analysis::program::{
     Access, AccessKind, Allocator, BlemishKind, Copy, Event, ObjectId, Place, Range, Space, UseKind, WaitScope, Work,
     WorkKind,
 };
 use crate::analysis::symbolic::Sym;
-use crate::calls::cuda::{CopyKind, Meaning, Row, StreamArg};
+use crate::calls::cuda::{CopyKind, Meaning, Row, Size, StreamArg};
 use crate::calls::models::{Action, Model, Param};
 use crate::calls::{Callee, classify};
 use crate::ir::Value;
+use crate::mutants::{Mutant, off};
 
 /// Directions of a copy, as in `cudaMemcpyKind` of driver_types.h.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,7 +55,7 @@ impl<'m> Lowering<'_, 'm> {
     }
 
     /// The followed pointers among a call's arguments, except those in `handled`.
-    fn pointer_arguments(&self, call: Value<'m>, handled: &[u8]) -> Vec<(u32, Pointer)> {
+    pub(super) fn pointer_arguments(&self, call: Value<'m>, handled: &[u8]) -> Vec<(u32, Pointer)> {
         (0..call.argument_count())
             .filter(|index| !handled.iter().any(|handled| u32::from(*handled) == *index))
             .filter_map(|index| Some((index, self.pointers.get(call.argument(index)?)?.clone())))
@@ -61,7 +63,7 @@ impl<'m> Lowering<'_, 'm> {
     }
 
     /// Pointers that a call is given and that its meaning does not explain.
-    fn unexplained(&mut self, call: Value<'m>, handled: &[u8], name: &str) {
+    pub(super) fn unexplained(&mut self, call: Value<'m>, handled: &[u8], name: &str) {
         for (_, pointer) in self.pointer_arguments(call, handled) {
             let kind = match name {
                 "cudaHostRegister" | "cudaHostUnregister" => UseKind::Registered(name.to_owned()),
@@ -79,7 +81,7 @@ impl<'m> Lowering<'_, 'm> {
             let kind = if assembly { UseKind::InlineAsm } else { UseKind::PassedTo(name.to_owned()) };
             self.record_use(call, pointer.object, kind);
         }
-        if call_facts(call).summary.launches || assembly {
+        if call_facts(call).summary.work != GpuWork::None || assembly {
             vec![Event::Opaque { launches: !assembly, name: name.to_owned() }]
         } else {
             Vec::new()
@@ -88,52 +90,38 @@ impl<'m> Lowering<'_, 'm> {
 
     fn unknown_call(&mut self, call: Value<'m>, name: String) -> Vec<Event> {
         self.unexplained(call, &[], &name);
-        vec![Event::Opaque { launches: call_facts(call).summary.launches, name }]
+        vec![Event::Opaque { launches: call_facts(call).summary.work != GpuWork::None, name }]
     }
 
     fn intrinsic(&mut self, call: Value<'m>, name: &str) -> Vec<Event> {
-        const HARMLESS: [&str; 12] = [
-            "llvm.lifetime.",
-            "llvm.dbg.",
-            "llvm.assume",
-            "llvm.invariant.",
-            "llvm.prefetch",
-            "llvm.objectsize.",
-            "llvm.launder.",
-            "llvm.strip.",
-            "llvm.ssa.copy",
-            "llvm.is.constant.",
-            "llvm.experimental.noalias.",
-            "llvm.fake.use",
-        ];
-        if HARMLESS.iter().any(|harmless| name.starts_with(harmless)) {
-            return Vec::new();
-        }
-        let copies = name.starts_with("llvm.memcpy.") || name.starts_with("llvm.memmove.");
         let mut accesses = Vec::new();
-        if copies || name.starts_with("llvm.memset.") {
-            let length = call.argument(2).map(|length| self.atoms.length(length));
-            let volatile = call.argument(3).is_none_or(|flag| !flag.is_null());
-            for (index, pointer) in self.pointer_arguments(call, &[]) {
-                if volatile {
-                    self.record_use(call, pointer.object, UseKind::VolatileOrAtomic);
+        match intrinsic(name) {
+            Intrinsic::Harmless | Intrinsic::PassesOn { .. } => {}
+            what @ (Intrinsic::Copy | Intrinsic::Set) => {
+                let length = call.argument(2).map(|length| self.atoms.length(length));
+                let volatile = call.argument(3).is_none_or(|flag| !flag.is_null());
+                for (index, pointer) in self.pointer_arguments(call, &[]) {
+                    if volatile {
+                        self.record_use(call, pointer.object, UseKind::VolatileOrAtomic);
+                    }
+                    let read = what == Intrinsic::Copy && index == 1;
+                    let kind = if read { AccessKind::Read } else { AccessKind::Write };
+                    accesses.push(self.host_access(call, &pointer, kind, length.clone(), true));
                 }
-                let kind = if copies && index == 1 { AccessKind::Read } else { AccessKind::Write };
-                accesses.push(self.host_access(call, &pointer, kind, length.clone(), true));
+                accesses.sort_by_key(|access| access.kind == AccessKind::Write);
             }
-            accesses.sort_by_key(|access| access.kind == AccessKind::Write);
-        } else if name.starts_with("llvm.masked.load") || name.starts_with("llvm.masked.store") {
-            let kind = if name.contains("store") { AccessKind::Write } else { AccessKind::Read };
-            for (_, pointer) in self.pointer_arguments(call, &[]) {
-                accesses.push(self.host_access(call, &pointer, kind, None, false));
+            what @ (Intrinsic::MaskedLoad | Intrinsic::MaskedStore) => {
+                let kind = if what == Intrinsic::MaskedStore { AccessKind::Write } else { AccessKind::Read };
+                for (_, pointer) in self.pointer_arguments(call, &[]) {
+                    accesses.push(self.host_access(call, &pointer, kind, None, false));
+                }
             }
-        } else {
-            self.unexplained(call, &[], name);
+            Intrinsic::Other => self.unexplained(call, &[], name),
         }
         host(accesses)
     }
 
-    fn host_access(
+    pub(super) fn host_access(
         &self,
         call: Value<'m>,
         pointer: &Pointer,
@@ -146,29 +134,34 @@ impl<'m> Lowering<'_, 'm> {
         Access { object: pointer.object, kind, range, must }
     }
 
-    /// A function of this module that was not inlined: attributes that LLVM inferred from its body say what it does with pointers.
+    /// A function of this module that was not inlined.
     fn internal_call(&mut self, call: Value<'m>, callee: Value<'m>) -> Vec<Event> {
         let name = callee.name();
-        let context::Summary { launches, blemishes } =
-            if callee.is_interposable() { call_facts(call).summary } else { self.context.summary(callee) };
-        for obstacle in blemishes {
+        let summary = if callee.is_interposable() { call_facts(call).summary } else { self.context.summary(callee) };
+        for obstacle in summary.blemishes {
             self.blemish(call, obstacle.into(), vec![]);
         }
         let mut accesses = Vec::new();
         for (index, pointer) in self.pointer_arguments(call, &[]) {
-            let effect = call.argument_effect(index);
-            if effect.captures || callee.is_interposable() || effect.copied || !call.does_not_free(index) {
+            let effect = self.context.argument_effect(call, callee, index);
+            if effect.keeps {
                 self.record_use(call, pointer.object, UseKind::PassedTo(name.clone()));
                 continue;
             }
-            if effect.reads {
-                accesses.push(self.host_access(call, &pointer, AccessKind::Read, None, false));
-            }
-            if effect.writes {
-                accesses.push(self.host_access(call, &pointer, AccessKind::Write, None, false));
+            for (touches, kind) in [(effect.reads, AccessKind::Read), (effect.writes, AccessKind::Write)] {
+                if touches {
+                    accesses.push(self.host_access(call, &pointer, kind, None, false));
+                }
             }
         }
-        if launches { among_launches(accesses, name) } else { host(accesses) }
+        match summary.work {
+            GpuWork::None => host(accesses),
+            GpuWork::Known => {
+                let work = self.other_work(call, &name);
+                among(accesses, work)
+            }
+            GpuWork::Unknown => among(accesses, Event::Opaque { launches: true, name }),
+        }
     }
 
     fn modelled_call(&mut self, call: Value<'m>, model: &Model, name: String) -> Vec<Event> {
@@ -186,10 +179,14 @@ impl<'m> Lowering<'_, 'm> {
             }
             Action::None => {}
         }
+        if let Some(library) = model.library {
+            return self.library_call(call, model, library, name);
+        }
         let mut accesses = Vec::new();
         for (index, pointer) in self.pointer_arguments(call, &[]) {
             match model.param(index as usize) {
                 Some(param) if param.observes => self.record_use(call, pointer.object, UseKind::Observed(name.clone())),
+                Some(param) if param.keeps && off(Mutant::CallsKeep) => {}
                 Some(param) if !param.keeps && (param.reads || param.writes) => {
                     accesses.extend(self.modelled_access(call, &pointer, param));
                 }
@@ -197,7 +194,7 @@ impl<'m> Lowering<'_, 'm> {
             }
         }
         accesses.sort_by_key(|access| access.kind == AccessKind::Write);
-        if model.callback { among_launches(accesses, name) } else { host(accesses) }
+        if model.callback { among(accesses, Event::Opaque { launches: true, name }) } else { host(accesses) }
     }
 
     fn modelled_access(&mut self, call: Value<'m>, pointer: &Pointer, param: &Param) -> Vec<Access> {
@@ -235,7 +232,8 @@ impl<'m> Lowering<'_, 'm> {
         };
         let object = pointer.object;
         let allocator = self.allocations[object.0 as usize].allocator;
-        if pointer.offset != Some(Sym::default()) || !releases(name, allocator) {
+        let releases = releases(name, allocator) || off(Mutant::CallsRelease);
+        if pointer.offset != Some(Sym::default()) || !releases {
             self.record_use(call, object, UseKind::PassedTo(name.to_owned()));
             return Vec::new();
         }
@@ -277,7 +275,7 @@ impl<'m> Lowering<'_, 'm> {
                 }
                 (Some(Event::Enqueue { stream, work }), vec![dst])
             }
-            Meaning::Launch { function, args, stream } => {
+            Meaning::Launch { function, args, stream, .. } => {
                 (Some(self.launch(call, function, args, stream, per_thread)), vec![])
             }
             Meaning::WaitDevice => (Some(Event::Wait(WaitScope::Device)), vec![]),
@@ -299,12 +297,7 @@ impl<'m> Lowering<'_, 'm> {
                 let event = call.argument(u32::from(event)).map(|handle| self.cuda_event(handle, call));
                 (event.map(|event| Event::StreamWait { stream, event }), vec![])
             }
-            Meaning::Dangerous { everywhere } => {
-                if everywhere {
-                    self.blemish(call, BlemishKind::UnmodelledCudaCall(name.to_owned()), vec![]);
-                }
-                (Some(Event::Opaque { launches: true, name: name.to_owned() }), vec![])
-            }
+            Meaning::OtherWork => (Some(self.other_work(call, name)), vec![]),
             Meaning::DeviceReset => {
                 self.blemish(call, BlemishKind::DeviceReset, vec![]);
                 (None, vec![])
@@ -318,7 +311,8 @@ impl<'m> Lowering<'_, 'm> {
             | Meaning::CreateStream { .. }
             | Meaning::CreateEvent { .. }
             | Meaning::SelectDevice { .. }
-            | Meaning::Harmless => (None, vec![]),
+            | Meaning::Harmless
+            | Meaning::Keeps => (None, vec![]),
         };
         self.unexplained(call, &handled, name);
         event.into_iter().collect()
@@ -330,12 +324,12 @@ impl<'m> Lowering<'_, 'm> {
         call: Value<'m>,
         dst: u8,
         src: u8,
-        bytes: u8,
+        bytes: Size,
         kind: CopyKind,
         stream: (StreamArg, bool),
         asynchronous: bool,
     ) -> Event {
-        let length = call.argument(u32::from(bytes)).map(|bytes| self.atoms.length(bytes));
+        let length = self.size(call, bytes);
         let kind = match kind {
             CopyKind::Arg(kind) => call.argument(u32::from(kind)).and_then(Value::constant_uint),
             CopyKind::ToSymbol | CopyKind::FromSymbol => None,
@@ -343,7 +337,7 @@ impl<'m> Lowering<'_, 'm> {
         let (to, to_space) = self.place(call, dst, length.clone());
         let (from, from_space) = self.place(call, src, length);
         let direction = direction(kind, from_space, to_space);
-        if direction.is_none() {
+        if direction.is_none() && !off(Mutant::CallsDirection) {
             let objects: Vec<_> = [&to, &from].into_iter().filter_map(|place| place.object).collect();
             if !objects.is_empty() {
                 self.blemish(call, BlemishKind::CopyDirection, objects);
@@ -354,6 +348,29 @@ impl<'m> Lowering<'_, 'm> {
         Event::Copy(Copy { dst: to, src: from, stream, waits_before, waits_after, host_source_consumed })
     }
 
+    /// How many bytes from the pointers on a copy moves; `None` where there are gaps between its rows, or may be.
+    fn size(&mut self, call: Value<'m>, size: Size) -> Option<Sym> {
+        let mut bytes = |argument: u8| call.argument(u32::from(argument)).map(|bytes| self.atoms.length(bytes));
+        match size {
+            Size::Arg(argument) => bytes(argument),
+            Size::Rows { dst_pitch, src_pitch, width, height } => {
+                let (width, height) = (bytes(width)?, bytes(height)?);
+                for pitch in [dst_pitch, src_pitch].into_iter().flatten() {
+                    bytes(pitch).filter(|pitch| *pitch == width)?;
+                }
+                width.mul(&height)
+            }
+        }
+    }
+
+    /// GPU work on memory that is not named here, on a stream that is not known.
+    fn other_work(&mut self, call: Value<'m>, name: &str) -> Event {
+        let stream = self.unknown_stream(call);
+        let kind = WorkKind::Library;
+        let work = Work { name: name.to_owned(), kind, accesses: vec![], touches_captured: true, captures: vec![] };
+        Event::Enqueue { stream, work }
+    }
+
     /// "API synchronization behavior", as (waits before, waits after, host source read on return).
     fn copy_waits(
         &self,
@@ -362,14 +379,14 @@ impl<'m> Lowering<'_, 'm> {
         asynchronous: bool,
     ) -> (bool, bool, bool) {
         match direction {
-            _ if asynchronous => (false, false, false),
+            _ if asynchronous && !off(Mutant::CallsAsynchronous) => (false, false, false),
             None | Some(Direction::DeviceToDevice) => (false, false, false),
             // From page-locked memory the call is synchronous; from pageable memory it returns once the data is staged. Memory that is not
             // known may be either.
             Some(Direction::HostToDevice) => {
                 let pinned =
                     source.is_some_and(|object| self.allocations[object.0 as usize].allocator == Allocator::PinnedHost);
-                (true, pinned, true)
+                (true, pinned || off(Mutant::CallsStagedUpload), true)
             }
             Some(Direction::DeviceToHost | Direction::HostToHost) => (true, true, true),
         }
@@ -379,12 +396,12 @@ impl<'m> Lowering<'_, 'm> {
         &mut self,
         call: Value<'m>,
         pointer: u8,
-        bytes: u8,
+        bytes: Size,
         kind: CopyKind,
         stream: (StreamArg, bool),
         asynchronous: bool,
     ) -> Event {
-        let length = call.argument(u32::from(bytes)).map(|bytes| self.atoms.length(bytes));
+        let length = self.size(call, bytes);
         let (place, space) = self.place(call, pointer, length);
         let symbol = Place { object: None, range: Range::Unknown };
         let to_symbol = kind == CopyKind::ToSymbol;
@@ -417,9 +434,8 @@ impl<'m> Lowering<'_, 'm> {
 
 /// A call that touches buffers and may start GPU work, in an order that is not known: its work may be running when it touches them, and
 /// behind the call.
-fn among_launches(accesses: Vec<Access>, name: String) -> Vec<Event> {
-    let opaque = Event::Opaque { launches: true, name };
-    if accesses.is_empty() { vec![opaque] } else { vec![opaque.clone(), Event::Host(accesses), opaque] }
+fn among(accesses: Vec<Access>, work: Event) -> Vec<Event> {
+    if accesses.is_empty() { vec![work] } else { vec![work.clone(), Event::Host(accesses), work] }
 }
 
 fn host(accesses: Vec<Access>) -> Vec<Event> {

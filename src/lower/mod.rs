@@ -10,18 +10,23 @@
 //! - `premise`: the edges that "allocations succeed" rules out;
 //! - `pointers`: which values point into which object;
 //! - `uses`: accesses, and uses that are no accesses, of those values outside of calls;
-//! - `events` (with `launches`, `handles`): what each call does, in program order.
+//! - `events` (with `launches`, `grids`, `handles`): what each call does, in program order.
 //!
 //! Soundness rests on one rule: every use of a followed pointer ends as an access, as a [`PointerUse`], or as a [`Blemish`]; what is not
 //! understood is a blemish or a use that declines, never nothing. A buffer all of whose uses are of the first kind cannot be reached in
 //! any other way, because its address is nowhere else.
 
 mod allocations;
+mod callees;
 mod context;
+mod devices;
 mod events;
 mod flow;
+mod grids;
 mod handles;
+mod intrinsics;
 mod launches;
+mod libraries;
 mod pointers;
 mod premise;
 mod sites;
@@ -31,7 +36,7 @@ mod symbolic;
 pub(crate) mod tests;
 mod uses;
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use self::allocations::space;
 pub use self::allocations::{Allocation, Delivery};
@@ -49,8 +54,10 @@ use crate::analysis::program::{
     UseKind,
 };
 use crate::analysis::symbolic::Sym;
+use crate::calls::cuda::Meaning;
 use crate::calls::{Callee, classify};
-use crate::ir::{Module, Opcode, Value};
+use crate::ir::{Block, Module, Opcode, Value};
+use crate::mutants::{Mutant, off};
 
 /// Functions with more blocks than this are declined. The analyses are linear in blocks for each pair; no function of the samples has over
 /// 300 after inlining, generated code can have very many more.
@@ -84,10 +91,11 @@ pub fn has_device_allocation(function: Value<'_>) -> bool {
     function.instructions().any(|call| {
         call.called_function().filter(|callee| callee.is_declaration()).is_some_and(|callee| {
             match classify(&callee.name()) {
-                Callee::Cuda { row, .. } => matches!(
-                    row.meaning,
-                    crate::calls::cuda::Meaning::Allocate { allocator, .. } if space(allocator) == Space::Device
-                ),
+                Callee::Cuda { row, .. } => match row.meaning {
+                    Meaning::Allocate { allocator, .. } => space(allocator) == Space::Device,
+                    Meaning::MallocPitch { .. } => true,
+                    _ => false,
+                },
                 _ => false,
             }
         })
@@ -106,7 +114,7 @@ pub fn lower_as<'m>(context: &Context<'m>, function: Value<'m>, name: &str) -> O
     let mut flow = Flow::of(function)?;
     let module = context.module;
     let mut atoms = Atoms::default();
-    let slots = Slots::of(module, &flow);
+    let slots = Slots::of(context, &flow);
     let allocations = allocations::allocations(module, &flow, &slots, &mut atoms);
     let failures = premise::rule_out_failures(module, &mut flow, &slots, &allocations);
     let pointers = Pointers::follow(module, &flow, &slots, &allocations, &mut atoms);
@@ -132,11 +140,12 @@ pub fn lower_as<'m>(context: &Context<'m>, function: Value<'m>, name: &str) -> O
     lowering.order_of_allocations();
     lowering.pointer_uses();
     let positions = lowering.graph();
+    lowering.program.module.selects_devices = lowering.works_on_several_devices();
     let uses = lowering.found.uses.iter().map(|(at, ..)| *at).collect();
     let blemishes = lowering.found.blemishes.iter().map(|(at, ..)| *at).collect();
     lowering.place_findings(&positions);
     let Lowering { mut program, origins, handles, atoms, .. } = lowering;
-    program.atoms = atoms.values().iter().map(|value| positions.get(value).copied()).collect();
+    program.atoms = atoms.values().iter().map(|value| positions.before(*value)).collect();
     handles.give(&mut program);
     Some(Lowered { program, origins, allocations, uses, blemishes })
 }
@@ -145,9 +154,29 @@ pub fn lower_as<'m>(context: &Context<'m>, function: Value<'m>, name: &str) -> O
 #[derive(Default)]
 struct Findings<'m> {
     /// Accesses by instructions that are no calls.
-    accesses: HashMap<Value<'m>, Vec<Access>>,
+    accesses: FxHashMap<Value<'m>, Vec<Access>>,
     uses: Vec<(Value<'m>, ObjectId, UseKind)>,
     blemishes: Vec<(Value<'m>, BlemishKind, Vec<ObjectId>)>,
+}
+
+/// Which node each instruction has before it.
+#[derive(Default)]
+struct Positions<'m> {
+    /// The node at the start of each block.
+    first: FxHashMap<Block<'m>, NodeId>,
+    /// The instructions of a block that have nodes, in order, each with the last of them.
+    behind: FxHashMap<Block<'m>, Vec<(Value<'m>, NodeId)>>,
+}
+
+impl<'m> Positions<'m> {
+    /// The node before the instruction, or at the start of its block; `None` for what is no instruction, or where control never gets.
+    fn before(&self, value: Value<'m>) -> Option<NodeId> {
+        let block = value.block()?;
+        let first = *self.first.get(&block)?;
+        let nodes = self.behind.get(&block).map_or(&[][..], Vec::as_slice);
+        let count = nodes.partition_point(|(instruction, _)| instruction.comes_before(value));
+        Some(count.checked_sub(1).map_or(first, |last| nodes[last].1))
+    }
 }
 
 /// The work on one function.
@@ -161,7 +190,7 @@ struct Lowering<'a, 'm> {
     slots: &'a Slots<'m>,
     allocations: &'a [Allocation<'m>],
     /// The object of each allocation's call.
-    objects: HashMap<Value<'m>, ObjectId>,
+    objects: FxHashMap<Value<'m>, ObjectId>,
     pointers: &'a Pointers<'m>,
     /// Every launch looks for its own among these.
     configurations: Marks<'m>,
@@ -191,7 +220,9 @@ impl<'m> Lowering<'_, 'm> {
         self.program.function = self.name.to_owned();
         self.program.module = self.context.facts;
         // Any function but main may be called while work of its callers is in flight.
-        self.program.module.entry_quiet = self.name == "main" && !self.context.constructors_launch();
+        let quiet = self.name == "main" && !self.context.constructors_launch();
+        self.program.module.entry_quiet = quiet;
+        self.program.module.other_devices = self.context.facts.selects_devices && !quiet;
     }
 
     fn order_of_allocations(&mut self) {
@@ -199,29 +230,30 @@ impl<'m> Lowering<'_, 'm> {
         let sites: Vec<_> = self.allocations.iter().map(|allocation| allocation.call).zip(ids).collect();
         for (index, (site, id)) in sites.iter().enumerate() {
             for (earlier, earlier_id) in &sites[..index] {
-                if !self.flow.dominates(*earlier, *site) && !self.flow.dominates(*site, *earlier) {
+                let ordered =
+                    self.flow.dominates_always(*earlier, *site) || self.flow.dominates_always(*site, *earlier);
+                if !ordered && !off(Mutant::LowerOrderWithoutPremise) {
                     self.program.unordered.insert((*earlier_id, *id));
                 }
             }
         }
     }
 
-    /// Builds the graph; answers with the node before (or at the start of the block of) each instruction.
-    fn graph(&mut self) -> HashMap<Value<'m>, NodeId> {
-        let mut positions = HashMap::new();
-        let mut first = HashMap::new();
-        let mut last = HashMap::new();
+    /// Builds the graph; answers with the node before each instruction.
+    fn graph(&mut self) -> Positions<'m> {
+        let mut positions = Positions::default();
+        let mut last = FxHashMap::default();
         for block in self.flow.blocks().to_vec() {
             let mut node = self.node(Event::Skip, Site::default(), None);
-            first.insert(block, node);
-            if first.len() == 1 {
+            positions.first.insert(block, node);
+            if positions.first.len() == 1 {
                 self.program.entry = node;
             }
             for instruction in block.instructions() {
-                positions.insert(instruction, node);
                 for event in self.events(instruction, self.failures.normal.contains(&block)) {
                     let next = self.node(event, self.site(instruction), Some(instruction));
                     self.program.graph.add_edge(node, next, ());
+                    positions.behind.entry(block).or_default().push((instruction, next));
                     node = next;
                 }
             }
@@ -232,7 +264,7 @@ impl<'m> Lowering<'_, 'm> {
                 let target = if self.failures.cut.contains(&(*block, successor)) {
                     self.node(Event::Exit { returns: false }, Site::default(), None)
                 } else {
-                    first[&successor]
+                    positions.first[&successor]
                 };
                 self.program.graph.update_edge(last[block], target, ());
             }
@@ -258,7 +290,8 @@ impl<'m> Lowering<'_, 'm> {
             Some(Opcode::LLVMRet) => vec![Event::Exit { returns: true }],
             // Behind a throw that no landing pad of the function catches, control is in the caller.
             Some(Opcode::LLVMUnreachable) => {
-                let throws = instruction.previous().is_some_and(|before| before.may_unwind());
+                let throws =
+                    instruction.previous().is_some_and(|before| before.may_unwind()) && !off(Mutant::LowerThrow);
                 vec![Event::Exit { returns: normal && throws && self.name != "main" }]
             }
             // An exception that leaves main ends the program.
@@ -290,9 +323,9 @@ impl<'m> Lowering<'_, 'm> {
     }
 
     /// Gives uses and blemishes their places on the graph, and adds those of the function as a whole.
-    fn place_findings(&mut self, positions: &HashMap<Value<'m>, NodeId>) {
+    fn place_findings(&mut self, positions: &Positions<'m>) {
         let entry = self.program.entry;
-        let node = |at: &Value<'m>| positions.get(at).copied().unwrap_or(entry);
+        let node = |at: &Value<'m>| positions.before(*at).unwrap_or(entry);
         let found = std::mem::take(&mut self.found);
         self.program.uses = found
             .uses
@@ -308,7 +341,7 @@ impl<'m> Lowering<'_, 'm> {
         if self.function.has_attribute("optnone") {
             of_function.push(BlemishKind::NotOptimised);
         }
-        if self.context.captures_streams() {
+        if self.context.captures_streams() && !off(Mutant::LowerCaptureAnywhere) {
             of_function.push(BlemishKind::StreamCapture);
         }
         if self.flow.blocks().len() > MAX_BLOCKS {

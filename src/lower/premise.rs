@@ -7,6 +7,8 @@
 //!
 //! `if (d) cudaFree(d)` is the same: d is not null. (Of zero bytes it may be in P, and is not in P'; then there is nothing to see in it.)
 //!
+//! `<<<…>>>` puts the launch's configuration on a stack before it launches, and does not launch if that fails: it allocates, so it does not.
+//!
 //! With `goto cleanup` the pointer that is tested there is null only on ways that the premise rules out; so what it holds is asked again
 //! without them, until no more edges are found.
 
@@ -15,7 +17,10 @@ use std::collections::{HashMap, HashSet};
 use super::allocations::{Allocation, Delivery, POINTER_BYTES};
 use super::flow::Flow;
 use super::slots::{Definition, Slots};
+use crate::calls::cuda::Meaning;
+use crate::calls::{Callee, classify};
 use crate::ir::{Block, IntPredicate, Module, Opcode, Value};
+use crate::mutants::{Mutant, off};
 
 /// Where control only comes if an allocation has failed.
 pub(super) struct Failures<'m> {
@@ -58,6 +63,11 @@ fn failures<'m>(
             .then(|| slots.cell(module, tested.operand(0)?))
             .flatten()
             .is_some_and(|cell| match slots.reaching(cell, POINTER_BYTES, tested, flow)[..] {
+                [.., Definition::Call(call)] | [Definition::Call(call), ..]
+                    if off(Mutant::LowerNullForAnotherReason) =>
+                {
+                    results.contains_key(&call)
+                }
                 [Definition::Call(call)] => results.contains_key(&call),
                 _ => false,
             })
@@ -66,6 +76,7 @@ fn failures<'m>(
         Some(Delivery::Returned) => Some(true),
         // An error code.
         Some(Delivery::Slot(_) | Delivery::Memory) => Some(false),
+        None if is_push(tested) => Some(false),
         None => holds_allocation(only_input(flow, tested)).then_some(true),
     };
     let edges: HashMap<Block<'m>, Block<'m>> =
@@ -91,6 +102,14 @@ fn failures<'m>(
     Failures { cut, normal }
 }
 
+fn is_push(call: Value<'_>) -> bool {
+    let callee = call.called_function().filter(|callee| callee.is_declaration());
+    callee.is_some_and(|callee| match classify(&callee.name()) {
+        Callee::Cuda { row, .. } => matches!(row.meaning, Meaning::PushConfiguration { .. }),
+        _ => false,
+    })
+}
+
 /// What a phi is on the ways that are left, if that is one value.
 fn only_input<'m>(flow: &Flow<'m>, value: Value<'m>) -> Value<'m> {
     let Some(block) = value.block() else { return value };
@@ -103,7 +122,7 @@ fn only_input<'m>(flow: &Flow<'m>, value: Value<'m>) -> Value<'m> {
 /// Where a block goes if the allocation whose result it tests has failed.
 fn failure_edge<'m>(block: Block<'m>, failed_if_null: impl Fn(Value<'m>) -> Option<bool>) -> Option<Block<'m>> {
     let branch = block.terminator()?;
-    let condition = branch.branch_condition()?;
+    let condition = branch.branch_condition().filter(|_| !off(Mutant::LowerPremise))?;
     let predicate = condition.integer_predicate()?;
     let tested = condition.operand(0).filter(|_| condition.operand(1).is_some_and(Value::is_null))?;
     let failed_if_null = failed_if_null(tested)?;

@@ -9,13 +9,17 @@
 //!
 //! What is not private is not a slot: a pointer stored there has escaped, and a load from there is unknown.
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::Context;
 use super::allocations::POINTER_BYTES;
 use super::flow::{Flow, Marks};
+use super::intrinsics::{Intrinsic, intrinsic};
 use crate::calls::cuda::Meaning;
+use crate::calls::models::{Action, Library};
 use crate::calls::{Callee, classify};
 use crate::ir::{Block, Module, Opcode, Value};
+use crate::mutants::{Mutant, off};
 
 /// Bytes of a private alloca.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -76,21 +80,21 @@ impl TouchKind {
 
 /// The private allocas of a function.
 pub(super) struct Slots<'m> {
-    slots: HashMap<Value<'m>, Slot<'m>>,
+    slots: FxHashMap<Value<'m>, Slot<'m>>,
 }
 
 /// What is done with one private alloca.
 struct Slot<'m> {
     touches: Vec<Touch<'m>>,
     /// Those of them that write, by instruction.
-    writes: HashMap<Value<'m>, Vec<Touch<'m>>>,
+    writes: FxHashMap<Value<'m>, Vec<Touch<'m>>>,
     /// The same instructions, to search for.
     writing: Marks<'m>,
 }
 
 impl<'m> Slot<'m> {
     fn new(touches: Vec<Touch<'m>>) -> Self {
-        let mut writes: HashMap<_, Vec<_>> = HashMap::new();
+        let mut writes: FxHashMap<_, Vec<_>> = FxHashMap::default();
         for touch in touches.iter().filter(|touch| touch.kind.writes()) {
             writes.entry(touch.instruction).or_default().push(*touch);
         }
@@ -102,20 +106,21 @@ impl<'m> Slot<'m> {
 impl<'m> Slots<'m> {
     /// Finds the private allocas of a function.
     #[must_use]
-    pub(super) fn of(module: Module<'m>, flow: &Flow<'m>) -> Self {
+    pub(super) fn of(context: &Context<'m>, flow: &Flow<'m>) -> Self {
+        let module = context.module;
         // An alloca outside of the entry block may be made many times.
         let allocas: Vec<_> = flow
             .blocks()
             .iter()
-            .take(1)
+            .take(if off(Mutant::LowerSlotInLoop) { usize::MAX } else { 1 })
             .copied()
             .flat_map(Block::instructions)
             .filter(|instruction| instruction.opcode() == Some(Opcode::LLVMAlloca))
             .collect();
-        let mut touches: HashMap<_, _> =
-            allocas.iter().filter_map(|alloca| Some((*alloca, alloca_touches(module, flow, *alloca)?))).collect();
+        let mut touches: FxHashMap<_, _> =
+            allocas.iter().filter_map(|alloca| Some((*alloca, alloca_touches(context, flow, *alloca)?))).collect();
         // Addresses may be stored in argument arrays only, and only in those that are private themselves.
-        let arrays: HashSet<_> =
+        let arrays: FxHashSet<_> =
             touches.iter().filter(|(_, list)| is_argument_array(list)).map(|(alloca, _)| *alloca).collect();
         touches.retain(|_, list: &mut Vec<Touch<'_>>| {
             list.iter().filter(|touch| touch.kind == TouchKind::AddressStored).all(|touch| {
@@ -139,7 +144,7 @@ impl<'m> Slots<'m> {
     #[must_use]
     pub(super) fn leaks(&self, cell: Cell<'m>, length: u64) -> bool {
         self.slots[&cell.alloca].touches.iter().any(|touch| match touch.kind {
-            TouchKind::Leak => overlap(touch, cell.offset, length) != Overlap::None,
+            TouchKind::Leak => overlap(touch, cell.offset, length) != Overlap::None && !off(Mutant::LowerSlotLeaks),
             TouchKind::LoadPointer => overlap(touch, cell.offset, length) == Overlap::Partial,
             // The launch reads all that the parameter's type has, from there on; only its first pointer is followed.
             TouchKind::AddressStored => cell.offset > touch.offset,
@@ -161,6 +166,22 @@ impl<'m> Slots<'m> {
             .flat_map(|slot| &slot.touches)
             .filter(|touch| touch.kind == TouchKind::LoadPointer)
             .map(|touch| touch.instruction)
+    }
+
+    /// The values that are loaded from exactly these bytes; `None` if other reads of them exist.
+    #[must_use]
+    pub(super) fn values_of(&self, cell: Cell<'m>, length: u64) -> Option<Vec<Value<'m>>> {
+        let reads = self.slots[&cell.alloca].touches.iter().filter(|touch| {
+            !touch.kind.writes()
+                && touch.kind != TouchKind::ArgumentArray
+                && overlap(touch, cell.offset, length) != Overlap::None
+        });
+        reads
+            .map(|touch| {
+                let exact = overlap(touch, cell.offset, length) == Overlap::Exact;
+                (exact && touch.instruction.opcode() == Some(Opcode::LLVMLoad)).then_some(touch.instruction)
+            })
+            .collect()
     }
 
     /// Is the alloca's address in an argument array?
@@ -274,11 +295,13 @@ fn constant_offset<'m>(module: Module<'m>, gep: Value<'m>) -> Option<i64> {
 /// Does a function only read and write a global variable, so that its address stays in the function? (Other functions are not looked at, nor
 /// uses in constant expressions.)
 #[must_use]
-pub fn is_private_variable<'m>(module: Module<'m>, function: Value<'m>, variable: Value<'m>) -> bool {
-    let size = variable.value_type().and_then(|ty| module.alloc_size(ty));
-    Flow::of(function).zip(size).and_then(|(flow, size)| touches(module, &flow, variable, size)).is_some_and(|touches| {
-        touches.iter().all(|touch| !matches!(touch.kind, TouchKind::AddressStored | TouchKind::ArgumentArray))
-    })
+pub fn is_private_variable<'m>(context: &Context<'m>, function: Value<'m>, variable: Value<'m>) -> bool {
+    let size = variable.value_type().and_then(|ty| context.module.alloc_size(ty));
+    Flow::of(function).zip(size).and_then(|(flow, size)| touches(context, &flow, variable, size)).is_some_and(
+        |touches| {
+            touches.iter().all(|touch| !matches!(touch.kind, TouchKind::AddressStored | TouchKind::ArgumentArray))
+        },
+    )
 }
 
 /// A pointer or handle in a larger private variable: an out-parameter of a call that is used as a variable of its own.
@@ -299,13 +322,15 @@ impl Part<'_> {
 /// Parts of a function's private variables that calls write (`cudaMalloc(&buffers.d, n)`) and that could be variables of their own. As it is,
 /// the call keeps LLVM from seeing that it leaves the rest of the variable alone.
 #[must_use]
-pub fn separable_parts<'m>(module: Module<'m>, function: Value<'m>) -> Vec<Part<'m>> {
+pub fn separable_parts<'m>(context: &Context<'m>, function: Value<'m>) -> Vec<Part<'m>> {
+    let module = context.module;
     let Some(flow) = Flow::of(function) else { return Vec::new() };
-    let slots = Slots::of(module, &flow);
+    let slots = Slots::of(context, &flow);
     let mut parts: Vec<Part<'m>> = Vec::new();
     for alloca in function.instructions() {
         let Some(Slot { touches, .. }) = slots.slots.get(&alloca) else { continue };
-        let larger = alloca.allocated_type().and_then(|ty| module.alloc_size(ty)).is_some_and(|size| size > POINTER_BYTES);
+        let larger =
+            alloca.allocated_type().and_then(|ty| module.alloc_size(ty)).is_some_and(|size| size > POINTER_BYTES);
         for written in touches.iter().filter(|touch| larger && touch.kind == TouchKind::CallWrites) {
             let cell = Cell { alloca, offset: written.offset };
             if parts.iter().all(|part| part.cell != cell) {
@@ -335,14 +360,16 @@ fn separate<'m>(module: Module<'m>, at: Cell<'m>, touches: &[Touch<'m>]) -> Opti
 }
 
 /// All that is done with an alloca, or `None` if it is not private.
-fn alloca_touches<'m>(module: Module<'m>, flow: &Flow<'m>, alloca: Value<'m>) -> Option<Vec<Touch<'m>>> {
+fn alloca_touches<'m>(context: &Context<'m>, flow: &Flow<'m>, alloca: Value<'m>) -> Option<Vec<Touch<'m>>> {
+    let module = context.module;
     // An array of variable length has no known end.
     alloca.operand(0)?.constant_uint().filter(|count| *count == 1)?;
-    touches(module, flow, alloca, module.alloc_size(alloca.allocated_type()?)?)
+    touches(context, flow, alloca, module.alloc_size(alloca.allocated_type()?)?)
 }
 
 /// The same of any variable of `size` bytes.
-fn touches<'m>(module: Module<'m>, flow: &Flow<'m>, variable: Value<'m>, size: u64) -> Option<Vec<Touch<'m>>> {
+fn touches<'m>(context: &Context<'m>, flow: &Flow<'m>, variable: Value<'m>, size: u64) -> Option<Vec<Touch<'m>>> {
+    let module = context.module;
     let mut touches = Vec::new();
     let mut open = vec![(variable, 0_u64)];
     while let Some((address, offset)) = open.pop() {
@@ -368,7 +395,7 @@ fn touches<'m>(module: Module<'m>, flow: &Flow<'m>, variable: Value<'m>, size: u
                 Opcode::LLVMStore => touch(size.saturating_sub(offset), TouchKind::AddressStored),
                 Opcode::LLVMICmp if user.operands().iter().any(|operand| operand.is_null()) => {}
                 Opcode::LLVMCall | Opcode::LLVMInvoke => {
-                    call_touches(user, usage.operand, size - offset, offset, &mut touches)?
+                    call_touches(context, user, usage.operand, (offset, size - offset), &mut touches)?
                 }
                 _ => return None,
             }
@@ -379,10 +406,10 @@ fn touches<'m>(module: Module<'m>, flow: &Flow<'m>, variable: Value<'m>, size: u
 
 /// What a call does with an alloca whose address (at `offset`, with `rest` bytes after it) is its argument; `None`: it may keep it.
 fn call_touches<'m>(
+    context: &Context<'m>,
     call: Value<'m>,
     argument: u32,
-    rest: u64,
-    offset: u64,
+    (offset, rest): (u64, u64),
     touches: &mut Vec<Touch<'m>>,
 ) -> Option<()> {
     if argument >= call.argument_count() {
@@ -392,20 +419,19 @@ fn call_touches<'m>(
     let mut touch = |length: u64, kind| touches.push(Touch { instruction: call, offset, length, kind });
     let callee = call.called_function()?;
     let name = callee.name();
-    if let Some(intrinsic) = name.strip_prefix("llvm.") {
+    if name.starts_with("llvm.") {
         let length = call.argument(2).and_then(Value::constant_uint);
-        if intrinsic.starts_with("lifetime.") {
-            touch(rest, TouchKind::Undefine);
-        } else if intrinsic.starts_with("memset.") {
-            let zero = call.argument(1).is_some_and(Value::is_null);
-            touch(
-                length.unwrap_or(rest),
-                if zero && length.is_some() { TouchKind::Zero } else { TouchKind::UnknownWrite },
-            );
-        } else if intrinsic.starts_with("memcpy.") || intrinsic.starts_with("memmove.") {
-            touch(length.unwrap_or(rest), if argument == 0 { TouchKind::UnknownWrite } else { TouchKind::Leak });
-        } else if !intrinsic.starts_with("dbg.") {
-            return None;
+        match intrinsic(&name) {
+            Intrinsic::Harmless if name.starts_with("llvm.lifetime.") => touch(rest, TouchKind::Undefine),
+            Intrinsic::Harmless if name.starts_with("llvm.dbg.") => {}
+            Intrinsic::Set => {
+                let zero = length.is_some() && call.argument(1).is_some_and(Value::is_null);
+                touch(length.unwrap_or(rest), if zero { TouchKind::Zero } else { TouchKind::UnknownWrite });
+            }
+            Intrinsic::Copy => {
+                touch(length.unwrap_or(rest), if argument == 0 { TouchKind::UnknownWrite } else { TouchKind::Leak });
+            }
+            _ => return None,
         }
         return Some(());
     }
@@ -414,7 +440,19 @@ fn call_touches<'m>(
         return Some(());
     }
     if !callee.is_declaration() {
-        return internal_call_touches(call, argument, offset + rest, touches);
+        let effect = context.argument_effect(call, callee, argument);
+        if effect.keeps {
+            return None;
+        }
+        // It may reach all bytes of the alloca from the address.
+        let mut touch = |kind| touches.push(Touch { instruction: call, offset: 0, length: offset + rest, kind });
+        if effect.writes {
+            touch(TouchKind::UnknownWrite);
+        }
+        if effect.reads {
+            touch(TouchKind::Leak);
+        }
+        return Some(());
     }
     let number = u8::try_from(argument).ok()?;
     match classify(&name) {
@@ -426,8 +464,10 @@ fn call_touches<'m>(
                 touch(8, TouchKind::CallWrites)
             }
             Meaning::PopConfiguration { stream } if stream == number => touch(8, TouchKind::CallWrites),
-            Meaning::PopConfiguration { .. } | Meaning::MallocPitch { .. } | Meaning::Harmless => {
-                touch(rest, TouchKind::UnknownWrite)
+            Meaning::PopConfiguration { .. } | Meaning::MallocPitch { .. } => touch(rest, TouchKind::UnknownWrite),
+            Meaning::Harmless => {
+                touch(rest, TouchKind::UnknownWrite);
+                touch(rest, TouchKind::Leak);
             }
             Meaning::Launch { args, .. } if args == number => touch(rest, TouchKind::ArgumentArray),
             Meaning::Copy { dst, .. } if dst == number => touch(rest, TouchKind::UnknownWrite),
@@ -439,10 +479,16 @@ fn call_touches<'m>(
             _ => return None,
         },
         Callee::Modelled(model) => {
-            if let crate::calls::models::Action::Allocate { out: Some(out), .. } = model.action
+            if let Action::Allocate { out: Some(out), .. } = model.action
                 && out == number
             {
                 touch(8, TouchKind::CallWrites);
+                return Some(());
+            }
+            if let Some(Library::Create { bytes }) = model.library
+                && argument == 0
+            {
+                touch(bytes, TouchKind::CallWrites);
                 return Some(());
             }
             let param = model.param(argument as usize).filter(|param| !param.keeps && !param.observes)?;
@@ -453,23 +499,8 @@ fn call_touches<'m>(
                 touch(rest, TouchKind::Leak);
             }
         }
+        Callee::Unknown if off(Mutant::LowerSlotEscapes) => {}
         Callee::UnmodelledCuda | Callee::Unknown => return None,
-    }
-    Some(())
-}
-
-/// A call of a function of this module that was not inlined: what its attributes promise. It may reach all `size` bytes from the address.
-fn internal_call_touches<'m>(call: Value<'m>, argument: u32, size: u64, touches: &mut Vec<Touch<'m>>) -> Option<()> {
-    let effect = call.argument_effect(argument);
-    if effect.captures {
-        return None;
-    }
-    let mut touch = |kind| touches.push(Touch { instruction: call, offset: 0, length: size, kind });
-    if effect.writes {
-        touch(TouchKind::UnknownWrite);
-    }
-    if effect.reads {
-        touch(TouchKind::Leak);
     }
     Some(())
 }

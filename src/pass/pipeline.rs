@@ -7,8 +7,8 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::diagnostics::{self, RemarkKind};
-use super::splice::{Refusal, Scratch, Splicer, apart};
 use super::prepare;
+use super::splice::{Refusal, Scratch, Splicer, apart};
 use crate::analysis;
 use crate::analysis::program::Space;
 use crate::analysis::verdict::{Decision, MergePlan, Verdict};
@@ -16,8 +16,8 @@ use crate::effects::host;
 use crate::ir::{Module, Value};
 use crate::lower::{self, Lowered};
 use crate::options::Options;
-use crate::report::pair::{Outcome, PairReport};
-use crate::report::{json, remark};
+use crate::report::pair::{Outcome, PairReport, describe, is_about_the_same};
+use crate::report::remark;
 use crate::rewrite;
 
 /// Runs the pass; true if the module changed. `level` is the pipeline's speed level, -1 where the pass was named.
@@ -47,7 +47,7 @@ pub fn run(module: Module<'_>, level: i32, options: &Options) -> bool {
     };
     let changed = run.functions();
     run.deliver();
-    changed | unmarked
+    changed && !options.analyse_only || unmarked
 }
 
 /// The pass on one module.
@@ -148,16 +148,15 @@ impl<'m> Run<'_, 'm> {
         self.refusals.extend(trial.refusals);
         let Some(lowered) = trial.lowered else { return false };
         let verdicts = analysis::analyse(&lowered.program, &self.options.analysis);
-        let accepted_alone = |function: &Value<'m>| {
-            alone.iter().find(|alone| alone.function == *function).map_or(0, Alone::accepted)
-        };
+        let accepted_alone =
+            |function: &Value<'m>| alone.iter().find(|alone| alone.function == *function).map_or(0, Alone::accepted);
         let before: usize = trial.spliced.iter().chain([&function]).map(accepted_alone).sum();
         let gained = verdicts.iter().filter_map(accepted).count() > before;
         let under_limit = self.merges_left.is_none_or(|left| left > before);
         if !(gained && under_limit) {
             self.earlier = self.reports.len();
             for verdict in verdicts.iter().filter(|verdict| gained || accepted(verdict).is_none()) {
-                self.tell(function, &lowered, verdict, false);
+                self.tell(function, &lowered, verdict, Outcome::OverLimit);
             }
             self.tried.extend(trial.spliced.into_iter().filter(|_| !verdicts.is_empty()));
             let declined = |verdicts: &[Verdict]| verdicts.len() - verdicts.iter().filter_map(accepted).count();
@@ -165,6 +164,13 @@ impl<'m> Run<'_, 'm> {
                 self.told.insert(function);
             }
             return false;
+        }
+        if self.options.analyse_only {
+            if let Some(own) = own {
+                alone.remove(own);
+            }
+            self.told.extend(trial.spliced);
+            return self.settle(function, lowered, &verdicts);
         }
         drop(lowered);
         drop(scratch);
@@ -187,7 +193,7 @@ impl<'m> Run<'_, 'm> {
             analysis::analyse(&lowered.program, &options)
         });
         let plans = self.decide(function, &lowered, verdicts, limited.as_deref().unwrap_or(verdicts));
-        if plans.is_empty() {
+        if plans.is_empty() || self.options.analyse_only {
             return false;
         }
         let program = rewrite::apply(self.module, lowered, &plans, self.target());
@@ -224,18 +230,22 @@ impl<'m> Run<'_, 'm> {
         }
         for (verdict, limited) in verdicts.iter().zip(limited) {
             // What the limit alone keeps apart is told as such; a pair that is merged has the waits of the limited decision.
-            let applied = accepted(limited).is_some();
-            self.tell(function, lowered, if applied { limited } else { verdict }, applied);
+            let (shown, outcome) = match accepted(limited) {
+                Some(_) if self.options.analyse_only => (limited, Outcome::Mergeable),
+                Some(_) => (limited, Outcome::Merged),
+                None => (verdict, Outcome::OverLimit),
+            };
+            self.tell(function, lowered, shown, outcome);
         }
         plans
     }
 
-    /// Describes a verdict on a function. `applied`: an accepted pair is being merged.
-    fn tell(&mut self, function: Value<'m>, lowered: &Lowered<'m>, verdict: &Verdict, applied: bool) {
-        let mut report = PairReport::new(&lowered.program, verdict, applied);
+    /// Describes a verdict on a function. `accepted`: what becomes of the pair if it is accepted.
+    fn tell(&mut self, function: Value<'m>, lowered: &Lowered<'m>, verdict: &Verdict, accepted: Outcome) {
+        let mut report = describe(&lowered.program, verdict, accepted);
         // A pair that was told with callees spliced in is not told again of a callee that stays in the file.
         let again = report.outcome == Outcome::Declined && self.told.contains(&function);
-        if again || self.reports[..self.earlier].iter().any(|told| told.is_about_the_same(&report)) {
+        if again || self.reports[..self.earlier].iter().any(|told| is_about_the_same(told, &report)) {
             return;
         }
         if report.outcome == Outcome::Declined {
@@ -270,7 +280,8 @@ impl<'m> Run<'_, 'm> {
         if let Some(at) = at {
             let remark = remark::of(&report);
             let kind = if remark.passed { RemarkKind::Passed } else { RemarkKind::Missed };
-            diagnostics::remark(function, at, kind, &remark.name, &remark.text);
+            let pieces: Vec<_> = remark.pieces.iter().map(|piece| (piece.key, piece.text.as_str())).collect();
+            diagnostics::remark(function, at, kind, &remark.name, &pieces);
         }
         self.reports.push(report);
     }
@@ -294,7 +305,7 @@ impl<'m> Run<'_, 'm> {
             }
         }
         if let Some(path) = &self.options.report
-            && let Err(reason) = json::append(path, &self.reports)
+            && let Err(reason) = echo_report::append(path, &self.reports)
         {
             let text = format!("echo-sr: the report can't be written to {}: {reason}", path.display());
             diagnostics::error(self.module, &text);

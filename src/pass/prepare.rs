@@ -57,7 +57,8 @@ pub fn forget_single_calls(module: Module<'_>) -> bool {
 fn keep_single<'m>(graph: &CallGraph<'m>, wrappers: &HashSet<Value<'m>>) -> bool {
     // Functions that work with the runtime: they call it, or call one that does.
     let mut working: HashSet<Value<'m>> = HashSet::new();
-    let mut open: Vec<_> = graph.graph.node_weights().filter(|function| function.calls_cuda).map(|function| function.value).collect();
+    let mut open: Vec<_> =
+        graph.graph.node_weights().filter(|function| function.calls_cuda).map(|function| function.value).collect();
     while let Some(function) = open.pop() {
         if working.insert(function) {
             open.extend(graph.callers(function));

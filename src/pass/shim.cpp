@@ -140,21 +140,34 @@ void echo_sr_shim_diagnose(LLVMModuleRef M, uint32_t Severity, const char *Data,
   unwrap(M)->getContext().diagnose(RustDiagnostic(text(Data, Length), severity(Severity)));
 }
 
+// A piece of a remark: its key in the optimization record, and its text. diagnostics.rs has the same.
+struct EchoPiece {
+  const char *Key;
+  size_t KeyLength;
+  const char *Text;
+  size_t Length;
+};
+
 // A remark of pass "echo-sr" on a function, at the place of an instruction (of that function or of a copy of it). Kind: 0 passed,
 // 1 missed, 2 analysis.
-void echo_sr_shim_remark(LLVMValueRef Function, LLVMValueRef At, uint32_t Kind, const char *Name, size_t NameLength, const char *Data,
-                         size_t Length) {
+void echo_sr_shim_remark(LLVMValueRef Function, LLVMValueRef At, uint32_t Kind, const char *Name, size_t NameLength,
+                         const EchoPiece *Pieces, size_t Count) {
   auto *Of = cast<llvm::Function>(unwrap(Function));
   DiagnosticLocation Where(cast<Instruction>(unwrap(At))->getDebugLoc());
   const BasicBlock *Region = &Of->getEntryBlock();
   OptimizationRemarkEmitter Emitter(Of);
-  StringRef Message = text(Data, Length), Title = text(Name, NameLength);
+  StringRef Title = text(Name, NameLength);
+  auto Tell = [&](auto Remark) {
+    for (const EchoPiece &Piece : ArrayRef(Pieces, Count))
+      Remark << DiagnosticInfoOptimizationBase::Argument(text(Piece.Key, Piece.KeyLength), text(Piece.Text, Piece.Length));
+    return Remark;
+  };
   if (Kind == 0)
-    Emitter.emit([&] { return OptimizationRemark("echo-sr", Title, Where, Region) << Message; });
+    Emitter.emit([&] { return Tell(OptimizationRemark("echo-sr", Title, Where, Region)); });
   else if (Kind == 1)
-    Emitter.emit([&] { return OptimizationRemarkMissed("echo-sr", Title, Where, Region) << Message; });
+    Emitter.emit([&] { return Tell(OptimizationRemarkMissed("echo-sr", Title, Where, Region)); });
   else
-    Emitter.emit([&] { return OptimizationRemarkAnalysis("echo-sr", Title, Where, Region) << Message; });
+    Emitter.emit([&] { return Tell(OptimizationRemarkAnalysis("echo-sr", Title, Where, Region)); });
 }
 
 // Memory that a call may touch. Bits: 1 reads and 2 writes through its arguments, 4 touches memory that it got in another way (memory

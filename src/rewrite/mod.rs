@@ -35,6 +35,7 @@ use crate::analysis::program::{ObjectId, Program};
 use crate::analysis::verdict::MergePlan;
 use crate::ir::Module;
 use crate::lower::{Allocation, Lowered};
+use crate::mutants::{Mutant, off};
 use edit::Editor;
 use guard::Guard;
 use names::Names;
@@ -76,7 +77,9 @@ pub fn apply<'m>(module: Module<'m>, lowered: Lowered<'m>, plans: &[&MergePlan],
             let merged = r1_allocation::apply(&mut editor, &lowered, plan, target, guard, &names);
             r2_renaming::apply(&mut editor, &lowered, plan, guard, &merged);
         }
-        editor.forget_call_scopes();
+        if !off(Mutant::R2ForgetScopes) {
+            editor.forget_call_scopes();
+        }
     }
     lowered.program
 }

@@ -5,6 +5,7 @@ use crate::analysis::program::WaitScope;
 use crate::calls::cuda::{CopyKind, Meaning, StreamArg};
 use crate::calls::{Callee, classify};
 use crate::ir::Value;
+use crate::mutants::{Mutant, off};
 
 /// Inserts the wait that stands in for `call`, which is still there; gives its error code.
 ///
@@ -34,7 +35,7 @@ fn own_stream<'m>(editor: &Editor<'m>, call: Value<'m>) -> Option<(Value<'m>, bo
         StreamArg::Default => editor.null(),
         StreamArg::Arg(index) => call.argument(u32::from(index))?,
     };
-    Some((handle, per_thread))
+    Some((handle, per_thread && !off(Mutant::R3PerThreadWait)))
 }
 
 /// Which argument of a copy call gives its direction.
@@ -42,8 +43,8 @@ pub(super) fn direction(call: Value<'_>) -> Option<u32> {
     let Callee::Cuda { row, .. } = classify(&call.called_function()?.name()) else { return None };
     match row.meaning {
         Meaning::Copy { kind: CopyKind::Arg(argument), .. } => Some(u32::from(argument)),
-        // (symbol or pointer, pointer or symbol, count, offset, kind …)
-        Meaning::SymbolCopy { .. } => Some(4),
+        // The last one; a stream comes behind it.
+        Meaning::SymbolCopy { asynchronous, .. } => call.argument_count().checked_sub(1 + u32::from(asynchronous)),
         _ => None,
     }
 }

@@ -3,4 +3,6 @@
 mod declines;
 mod examples;
 mod lifetimes;
+mod loops;
+mod rules;
 mod traps;

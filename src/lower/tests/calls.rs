@@ -232,7 +232,7 @@ fn unknown_functions_may_start_work_and_known_ones_may_not() {
 }
 
 #[test]
-fn functions_of_the_module_do_what_their_attributes_say() {
+fn functions_of_the_module_do_what_their_attributes_and_bodies_say() {
     const CALLEES: &str = "
         define internal i32 @sum(ptr readonly captures(none) %0) noinline nofree memory(argmem: read) {
           %v = load i32, ptr %0
@@ -259,6 +259,11 @@ fn functions_of_the_module_do_what_their_attributes_say() {
           %v = load i32, ptr %0
           ret i32 %v
         }
+        define internal void @unknown() noinline {
+          call void @work()
+          call void @other()
+          ret void
+        }
         define internal void @reset() noinline {
           %e = call i32 @cudaDeviceReset()
           ret void
@@ -272,14 +277,71 @@ fn functions_of_the_module_do_what_their_attributes_say() {
     // captures(none) does not say that the callee does not free.
     has(&with("call void @release(ptr %h)"), "PassedTo(\"release\")");
     has(&with("call void @keep(ptr %h)"), "PassedTo(\"keep\")");
-    has(&with("call void @work()"), "opaque work launches=true");
+    let work = with("call void @work()");
+    has(&work, "enqueue Unknown#0 Library work touches-captured");
+    lacks(&work, "opaque");
+    has(&with("call void @unknown()"), "opaque unknown launches=true");
     // Its work may be running when it reads, and behind it.
     let both = with("%x = call i32 @launch_and_sum(ptr %h)");
-    assert_eq!(both.matches("opaque launch_and_sum").count(), 2, "{both}");
-    let (before, behind) = (both.find("opaque launch_and_sum"), both.rfind("opaque launch_and_sum"));
+    assert_eq!(both.matches("Library launch_and_sum").count(), 2, "{both}");
+    let (before, behind) = (both.find("Library launch_and_sum"), both.rfind("Library launch_and_sum"));
     let read = both.find("host read? 0 [?]");
     assert!(before < read && read < behind, "{both}");
     has(&with("call void @reset()"), "DeviceReset []");
+}
+
+#[test]
+fn a_device_is_the_only_one_if_nothing_that_concerns_it_comes_before_its_choice() {
+    let chosen = |before: &str, after: &str| {
+        let ir = format!(
+            "define internal void @choose(i32 %any) noinline {{\n %s = call i32 @cudaSetDevice(i32 %any)\n ret void\n }}
+             define i32 @main(i32 %any, ptr %foreign, i1 %c) {{
+             entry:
+               %d.slot = alloca ptr
+               %s.slot = alloca ptr
+               %other = call ptr @malloc(i64 64)
+               {before}
+               br label %next
+             next:
+               %e = call i32 @cudaSetDevice(i32 %any)
+               %h = call ptr @malloc(i64 64)
+               %e1 = call i32 @cudaMalloc(ptr %d.slot, i64 64)
+               %d = load ptr, ptr %d.slot
+               %e2 = call i32 @cudaMemcpy(ptr %d, ptr %h, i64 64, i32 1)
+               {after}
+               ret i32 0
+             }}"
+        );
+        lower(&ir, |lowered| lowered.program.module.selects_devices)
+    };
+    assert!(!chosen("", ""), "whatever the choice");
+    assert!(!chosen("%f = call i32 @cudaGetLastError()\ncall void @free(ptr %other)", ""), "no buffer of a copy");
+    assert!(!chosen("%f = call i32 @cudaSetDevice(i32 1)", ""), "chosen twice, and nothing between");
+    for before in [
+        "%x.slot = alloca ptr\n%f = call i32 @cudaMalloc(ptr %x.slot, i64 64)",
+        "%f = call i32 @cudaStreamCreate(ptr %s.slot)",
+        "%f = call i32 @cudaEventCreate(ptr %s.slot)",
+        "%f = call i32 @cudaDeviceSynchronize()",
+        "call void @other()",
+        "%f = call i32 @cudaMemcpy(ptr %foreign, ptr %other, i64 64, i32 1)",
+    ] {
+        assert!(chosen(before, ""), "{before}");
+    }
+    assert!(chosen("", "%f = call i32 @cudaSetDevice(i32 %any)"), "another choice behind");
+    assert!(chosen("", "call void @choose(i32 %any)"), "another choice in a callee");
+    assert!(chosen("", "br i1 %c, label %next, label %out\nout:"), "another choice in the next round");
+}
+
+#[test]
+fn work_from_outside_may_be_on_another_device_where_one_is_chosen() {
+    let of =
+        |function: &str, ir: &str| lower_with(ir, EffectTable::default(), function, |lowered| lowered.program.module);
+    let ir = "define i32 @main(i32 %any) {\n %e = call i32 @cudaSetDevice(i32 %any)\n ret i32 0\n }
+              define void @part() {\n ret void\n }";
+    assert!(!of("main", ir).other_devices, "nothing runs when main is entered");
+    let part = of("part", ir);
+    assert!(part.other_devices && !part.selects_devices);
+    assert!(!of("part", &ir.replace("%any)\n ret", "0)\n ret")).other_devices);
 }
 
 #[test]

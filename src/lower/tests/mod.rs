@@ -1,7 +1,10 @@
 //! Tests of the lowering: IR text in, the event program as text out.
 
+mod callees;
 mod calls;
+mod grids;
 mod kernels;
+mod libraries;
 mod pointers;
 pub(crate) mod shapes;
 

@@ -7,7 +7,7 @@ use crate::analysis::program::{ObjectId, Space, UseKind};
 use crate::analysis::verdict::{Decline, Reason, Verdict};
 use crate::ir::{Opcode, Value};
 use crate::lower::Lowered;
-use crate::report::pair::PairReport;
+use crate::report::pair::{PairReport, without_partner};
 
 /// One report for each device buffer of a function that is in no pair and is copied from or to a pointer that comes from elsewhere; with the
 /// copy that it is told at.
@@ -46,7 +46,7 @@ pub(in super::super) fn reports<'m>(
         let reason = Reason { decline, at: site, witness: Vec::new(), suggestion: None };
         let host = copies.first().map(|side| name(function, side.pointer)).unwrap_or_default();
         let sites: Vec<_> = copies.iter().map(|side| program.node(side.node).site.clone()).collect();
-        reports.push((at, PairReport::without_partner(program, host, id, &sites, &reason)));
+        reports.push((at, without_partner(program, host, id, &sites, &reason)));
     }
     reports
 }
@@ -94,5 +94,8 @@ fn why(splicer: &Splicer<'_, '_>, function: Value<'_>, refusals: &BTreeSet<Refus
 /// The variable that holds a pointer; empty where debug information has none.
 fn name<'m>(function: Value<'m>, pointer: Value<'m>) -> String {
     let mut variables = function.instructions().flat_map(Value::debug_variables);
-    variables.find(|variable| variable.value == pointer && !variable.is_address).map(|variable| variable.name).unwrap_or_default()
+    variables
+        .find(|variable| variable.value == pointer && !variable.is_address)
+        .map(|variable| variable.name)
+        .unwrap_or_default()
 }

@@ -10,18 +10,18 @@ use std::collections::HashSet;
 
 use super::edit;
 use crate::ir::{Linkage, Module, Value};
-use crate::lower::is_private_variable;
+use crate::lower::{Context, is_private_variable};
 
 /// Larger variables stay where they are: what is wanted are pointers and structures of pointers, and a stack is small.
 const MAX_BYTES: u64 = 256;
 
 /// Makes them local to `main`, which is `target` now; `original` is the function that `target` is going to replace (or is). True if there
 /// were any.
-pub(super) fn localise<'m>(module: Module<'m>, target: Value<'m>, original: Value<'m>) -> bool {
+pub(super) fn localise<'m>(context: &Context<'m>, target: Value<'m>, original: Value<'m>) -> bool {
     let mut changed = false;
-    for global in only_here(module, target, original) {
+    for global in only_here(context.module, target, original) {
         edit::expand_constants(global, target);
-        if is_private_variable(module, target, global) {
+        if is_private_variable(context, target, global) {
             edit::make_local(global, target);
             changed = true;
         }
@@ -40,8 +40,7 @@ pub(super) fn only_here<'m>(
     let dead = if candidates.is_empty() { HashSet::new() } else { unreachable(module, target, original) };
     candidates.into_iter().filter(move |global| {
         let users = users(*global);
-        users.contains(&target)
-            && users.iter().all(|user| *user == target || *user == original || dead.contains(user))
+        users.contains(&target) && users.iter().all(|user| *user == target || *user == original || dead.contains(user))
     })
 }
 
@@ -57,7 +56,8 @@ pub(super) fn users<'m>(global: Value<'m>) -> HashSet<Value<'m>> {
 }
 
 fn is_candidate<'m>(module: Module<'m>, global: Value<'m>) -> bool {
-    may_be_local(global) && global.value_type().and_then(|ty| module.alloc_size(ty)).is_some_and(|size| size <= MAX_BYTES)
+    may_be_local(global)
+        && global.value_type().and_then(|ty| module.alloc_size(ty)).is_some_and(|size| size <= MAX_BYTES)
 }
 
 /// Is it a global variable that only this module knows, and that is an ordinary one?
@@ -74,7 +74,8 @@ pub(super) fn may_be_local(global: Value<'_>) -> bool {
 /// `original` or in another of them.
 fn unreachable<'m>(module: Module<'m>, target: Value<'m>, original: Value<'m>) -> HashSet<Value<'m>> {
     let is_local = |function: Value<'m>| {
-        matches!(function.linkage(), Some(Linkage::LLVMInternalLinkage | Linkage::LLVMPrivateLinkage)) && function != target
+        matches!(function.linkage(), Some(Linkage::LLVMInternalLinkage | Linkage::LLVMPrivateLinkage))
+            && function != target
     };
     unused(module, is_local, |user| user == original && original != target)
 }
@@ -82,7 +83,8 @@ fn unreachable<'m>(module: Module<'m>, target: Value<'m>, original: Value<'m>) -
 /// Functions that are left out of the object file: nothing uses them but others of them, and the linker does not ask for them.
 pub(super) fn left_over<'m>(module: Module<'m>) -> HashSet<Value<'m>> {
     use Linkage::{
-        LLVMAvailableExternallyLinkage, LLVMInternalLinkage, LLVMLinkOnceAnyLinkage, LLVMLinkOnceODRLinkage, LLVMPrivateLinkage,
+        LLVMAvailableExternallyLinkage, LLVMInternalLinkage, LLVMLinkOnceAnyLinkage, LLVMLinkOnceODRLinkage,
+        LLVMPrivateLinkage,
     };
     let is_discardable = |function: Value<'m>| {
         matches!(
@@ -100,8 +102,13 @@ pub(super) fn left_over<'m>(module: Module<'m>) -> HashSet<Value<'m>> {
 }
 
 /// The largest set of functions that `may_go` and whose uses are all in functions that are `gone` or in the set.
-fn unused<'m>(module: Module<'m>, may_go: impl Fn(Value<'m>) -> bool, gone: impl Fn(Value<'m>) -> bool) -> HashSet<Value<'m>> {
-    let mut set: HashSet<_> = module.functions().filter(|function| !function.is_declaration() && may_go(*function)).collect();
+fn unused<'m>(
+    module: Module<'m>,
+    may_go: impl Fn(Value<'m>) -> bool,
+    gone: impl Fn(Value<'m>) -> bool,
+) -> HashSet<Value<'m>> {
+    let mut set: HashSet<_> =
+        module.functions().filter(|function| !function.is_declaration() && may_go(*function)).collect();
     let users: Vec<_> = set
         .iter()
         .map(|function| {

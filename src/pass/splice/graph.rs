@@ -80,7 +80,9 @@ impl<'m> CallGraph<'m> {
 
     pub(super) fn callers(&self, function: Value<'m>) -> Vec<Value<'m>> {
         let node = self.nodes.get(&function).into_iter();
-        node.flat_map(|node| self.graph.neighbors_directed(*node, Direction::Incoming)).map(|node| self.graph[node]).collect()
+        node.flat_map(|node| self.graph.neighbors_directed(*node, Direction::Incoming))
+            .map(|node| self.graph[node])
+            .collect()
     }
 
     /// The function that a call names, where the module defines it.
@@ -141,6 +143,7 @@ fn shows_in_the_proof(declaration: Value<'_>) -> bool {
         | Meaning::DeviceReset
         | Meaning::StreamCapture
         | Meaning::Harmless
-        | Meaning::Dangerous { .. } => false,
+        | Meaning::Keeps
+        | Meaning::OtherWork => false,
     }
 }

@@ -143,7 +143,10 @@ impl<'a, 'm> Splicer<'a, 'm> {
         let reaching = self.graph.reaching(lonely.iter().copied());
         let calls_one = |function: &Value<'m>| self.graph.callees(*function).any(|callee| reaching.contains(&callee));
         let order = self.graph.top_down().iter().copied();
-        order.filter(|function| !function.has_attribute("optnone")).filter(|function| lonely.contains(function) || calls_one(function)).collect()
+        order
+            .filter(|function| !function.has_attribute("optnone"))
+            .filter(|function| lonely.contains(function) || calls_one(function))
+            .collect()
     }
 
     /// Is there something to do in the function? `lowered` is what the lowering makes of it, if it makes device buffers.
@@ -151,7 +154,7 @@ impl<'a, 'm> Splicer<'a, 'm> {
         let module = self.context.module;
         let hides = |lowered| {
             !demand::calls(lowered, function, &self.graph).is_empty()
-                || !lower::separable_parts(module, function).is_empty()
+                || !lower::separable_parts(self.context, function).is_empty()
                 || globals::only_here(module, function, function).any(|global| globals::may_hold_pointers(global))
         };
         function.instructions().any(|call| self.is_work(call)) || lowered.is_some_and(hides)
@@ -190,13 +193,13 @@ impl<'a, 'm> Splicer<'a, 'm> {
         self.splice(target, original, hidden, growth);
         let mut changed = growth.spliced.len() > before;
         if target.instructions().all(keeps_local_variables) {
-            changed |= globals::localise(module, target, original);
+            changed |= globals::localise(self.context, target, original);
         }
         if changed {
             edit::simplify(target, TIDY);
         }
         // Members of structures that calls write become variables, so that the rest of the structure dissolves.
-        let parts = lower::separable_parts(module, target);
+        let parts = lower::separable_parts(self.context, target);
         parts.iter().for_each(|part| edit::separate(module, target, part));
         if !parts.is_empty() {
             edit::simplify(target, TIDY);
@@ -247,7 +250,9 @@ impl<'a, 'm> Splicer<'a, 'm> {
 
     /// A call whose callee works with the CUDA runtime, and is no launch stub.
     fn is_work(&self, call: Value<'m>) -> bool {
-        self.graph.callee(call).is_some_and(|callee| self.graph.works_with_cuda(callee) && !self.context.is_stub(callee))
+        self.graph
+            .callee(call)
+            .is_some_and(|callee| self.graph.works_with_cuda(callee) && !self.context.is_stub(callee))
     }
 
     fn admit(&self, target: Value<'m>, callee: Value<'m>, growth: &Growth<'m>, trial: bool) -> Result<(), Why> {
