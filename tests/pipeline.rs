@@ -134,10 +134,9 @@ fn an_analysis_reports_and_leaves_the_module_as_it_is() {
 #[test]
 fn what_a_loop_saves_is_reported() {
     let directory = scratch();
-    let program = PROGRAM.replace("  cudaMemcpy(d, h", "  for (int round = 0; round < 9; ++round) {\n  cudaMemcpy(d, h").replace(
-        "  printf(",
-        "  }\n  printf(",
-    );
+    let program = PROGRAM
+        .replace("  cudaMemcpy(d, h", "  for (int round = 0; round < 9; ++round) {\n  cudaMemcpy(d, h")
+        .replace("  printf(", "  }\n  printf(");
     let (reports, _) = compile(directory.path(), &program, "", &[]);
     assert_eq!(reports[0].saved_per_iteration, Some(2 * (4 << 20)), "{}", reports[0]);
     let (reports, _) = compile(directory.path(), PROGRAM, "", &[]);
