@@ -24,7 +24,7 @@ pub(super) fn check(pair: &Pair<'_>, lifetime: Option<&Lifetime>, order: &Order,
         let work = describe_item(pair.program, item);
         let decline =
             if allocates { Decline::AllocatedInFlight { work } } else { Decline::HostAccessInFlight { work } };
-        reasons.push(pair.reason_on(decline, node, &path(pair, item, node)));
+        reasons.push(pair.unordered(decline, item, node, &path(pair, item, node)));
     }
 }
 

@@ -34,6 +34,7 @@ mod pair;
 mod pending;
 mod plan;
 pub mod program;
+mod repair;
 mod rewritten;
 mod s1_value;
 mod s2_order;
@@ -86,7 +87,7 @@ pub struct Options {
     pub target: Target,
     /// What the device allows.
     pub access: AccessMode,
-    /// Suggest the wait that would repair a pair to which only an order is missing.
+    /// Put in the waits that repair pairs to which only an order is missing ([`repair`]); else they are suggested.
     pub repair: bool,
     /// θ_min in bytes: pairs of a smaller constant size are left alone. Where only the running program knows the size, `Adaptive` compares
     /// it there. `Managed` does not: p below θ_min would have to be two buffers, so that each call of the pair needs both its ways, which is
@@ -113,6 +114,11 @@ impl Default for Options {
 /// One verdict for each candidate pair of the function, ordered by host and device object.
 #[must_use]
 pub fn analyse(program: &Program, options: &Options) -> Vec<Verdict> {
+    if options.repair { repair::analyse(program, options) } else { decide(program, options) }
+}
+
+/// The verdicts on a program as it is.
+fn decide(program: &Program, options: &Options) -> Vec<Verdict> {
     let cfg = Cfg::new(program);
     let linked = candidate::linked(program, cfg.order());
     if linked.is_empty() {
@@ -318,9 +324,7 @@ impl<'a> Prover<'a> {
                 reasons.extend(accepted.iter().flat_map(|other| self.judge_order(&judged[*other], &order).0));
             }
         }
-        if self.options.repair {
-            suggest(&mut reasons);
-        }
+        suggest(&mut reasons);
         reasons
     }
 }
@@ -351,13 +355,7 @@ fn merges<'a>(judged: &'a [Judged], chosen: &[usize]) -> Vec<Merge<'a>> {
 
 /// If nothing but order is missing, a wait repairs the pair: adding order never breaks P.
 fn suggest(reasons: &mut [Reason]) {
-    let orders = |reason: &Reason| {
-        matches!(
-            reason.decline,
-            Decline::KernelPending { .. } | Decline::CopyPending | Decline::HostAccessInFlight { .. }
-        )
-    };
-    if !reasons.iter().all(orders) {
+    if !reasons.iter().all(|reason| reason.order.is_some()) {
         return;
     }
     for reason in reasons {

@@ -42,6 +42,7 @@ pub(super) fn plan(
         copies: copies.collect(),
         frees: frees.collect(),
         waits: waits.collect(),
+        repairs: Vec::new(),
         counted: lifetime.counted,
         keeps_host: lifetime.keeps_host,
         exclusive_ok,

@@ -17,7 +17,7 @@ use crate::mutants::{Mutant, off};
 pub(super) fn check(pair: &Pair<'_>, order: &Order, reasons: &mut Vec<Reason>) {
     for broken in broken(pair, order) {
         let path = path(pair, broken.item, broken.node);
-        reasons.push(pair.reason_on(broken.decline(pair), broken.node, &path));
+        reasons.push(pair.unordered(broken.decline(pair), broken.item, broken.node, &path));
     }
 }
 

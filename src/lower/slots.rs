@@ -314,6 +314,11 @@ pub struct Part<'m> {
     pub zeroed: Vec<Value<'m>>,
 }
 
+impl Part<'_> {
+    /// Its size.
+    pub const BYTES: u64 = POINTER_BYTES;
+}
+
 /// Parts of a function's private variables that calls write (`cudaMalloc(&buffers.d, n)`) and that could be variables of their own. As it is,
 /// the call keeps LLVM from seeing that it leaves the rest of the variable alone.
 #[must_use]

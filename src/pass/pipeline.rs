@@ -40,7 +40,10 @@ pub fn run(module: Module<'_>, level: i32, options: &Options) -> bool {
         unknown_kernels: None,
         merges_left: options.merge_limit,
         reports: Vec::new(),
+        earlier: 0,
         refusals: BTreeSet::new(),
+        told: HashSet::new(),
+        tried: HashSet::new(),
     };
     let changed = run.functions();
     run.deliver();
@@ -56,8 +59,14 @@ struct Run<'a, 'm> {
     /// What `merge-limit` leaves.
     merges_left: Option<usize>,
     reports: Vec<PairReport>,
+    /// How many of them are not of the function that is told about just now.
+    earlier: usize,
     /// What stayed a call that was to be spliced.
     refusals: BTreeSet<Refusal>,
+    /// Functions that were told about as parts of others: what they are by themselves is no news.
+    told: HashSet<Value<'m>>,
+    /// Functions that others were tried with.
+    tried: HashSet<Value<'m>>,
 }
 
 /// A function that makes device buffers, judged as it stands.
@@ -97,6 +106,7 @@ impl<'m> Run<'_, 'm> {
         let lonely: HashSet<_> = alone.iter().filter(|alone| alone.is_lonely()).map(|alone| alone.function).collect();
         let mut changed = false;
         let mut left_over = HashSet::new();
+        let mut apart = Vec::new();
         if !lonely.is_empty() {
             let splicer = Splicer::new(&context);
             for function in splicer.candidates(&lonely) {
@@ -107,12 +117,15 @@ impl<'m> Run<'_, 'm> {
             }
             alone.retain(|alone| !left_over.contains(&alone.function));
             for alone in &alone {
-                let apart = apart::reports(&splicer, alone.function, &alone.lowered, &alone.verdicts, &self.refusals);
-                self.tell_apart(alone, apart);
+                let reports = apart::reports(&splicer, alone.function, &alone.lowered, &alone.verdicts, &self.refusals);
+                apart.extend(reports.into_iter().map(|(at, report)| (alone.function, at, report)));
             }
         }
         for alone in alone {
             changed |= self.settle(alone.function, alone.lowered, &alone.verdicts);
+        }
+        for (function, at, report) in apart {
+            self.tell_apart(function, at, report);
         }
         changed
     }
@@ -141,11 +154,19 @@ impl<'m> Run<'_, 'm> {
         let gained = verdicts.iter().filter_map(accepted).count() > before;
         let under_limit = self.merges_left.is_none_or(|left| left > before);
         if !(gained && under_limit) {
-            let told: Vec<_> = verdicts.iter().filter(|verdict| gained || accepted(verdict).is_none()).collect();
-            self.tell(function, &lowered, told);
+            self.earlier = self.reports.len();
+            for verdict in verdicts.iter().filter(|verdict| gained || accepted(verdict).is_none()) {
+                self.tell(function, &lowered, verdict, Outcome::OverLimit);
+            }
+            self.tried.extend(trial.spliced.into_iter().filter(|_| !verdicts.is_empty()));
+            let declined = |verdicts: &[Verdict]| verdicts.len() - verdicts.iter().filter_map(accepted).count();
+            if own.is_some_and(|index| declined(&alone[index].verdicts) <= declined(&verdicts)) {
+                self.told.insert(function);
+            }
             return false;
         }
         if self.options.analyse_only {
+            self.told.extend(trial.spliced);
             if let Some(own) = own {
                 alone.remove(own);
             }
@@ -153,7 +174,9 @@ impl<'m> Run<'_, 'm> {
         }
         drop(lowered);
         drop(scratch);
-        let Some(lowered) = splicer.grow(function, function).lowered else { return false };
+        let growth = splicer.grow(function, function);
+        let Some(lowered) = growth.lowered else { return true };
+        self.told.extend(growth.spliced);
         if let Some(own) = own {
             alone.remove(own);
         }
@@ -164,6 +187,7 @@ impl<'m> Run<'_, 'm> {
 
     /// Reports the verdicts on a function and rewrites it; true if it changed.
     fn settle(&mut self, function: Value<'m>, lowered: Lowered<'m>, verdicts: &[Verdict]) -> bool {
+        self.earlier = self.reports.len();
         let limited = self.over_limit(verdicts).then(|| {
             let options = analysis::Options { max_merges: self.merges_left, ..self.options.analysis };
             analysis::analyse(&lowered.program, &options)
@@ -211,22 +235,17 @@ impl<'m> Run<'_, 'm> {
                 Some(_) => (limited, Outcome::Merged),
                 None => (verdict, Outcome::OverLimit),
             };
-            self.tell_one(function, lowered, shown, outcome);
+            self.tell(function, lowered, shown, outcome);
         }
         plans
     }
 
-    /// Describes verdicts that are not carried out.
-    fn tell(&mut self, function: Value<'m>, lowered: &Lowered<'m>, verdicts: Vec<&Verdict>) {
-        for verdict in verdicts {
-            self.tell_one(function, lowered, verdict, Outcome::OverLimit);
-        }
-    }
-
-    fn tell_one(&mut self, function: Value<'m>, lowered: &Lowered<'m>, verdict: &Verdict, accepted: Outcome) {
+    /// Describes a verdict on a function. `accepted`: what becomes of the pair if it is accepted.
+    fn tell(&mut self, function: Value<'m>, lowered: &Lowered<'m>, verdict: &Verdict, accepted: Outcome) {
         let mut report = describe(&lowered.program, verdict, accepted);
         // A pair that was told with callees spliced in is not told again of a callee that stays in the file.
-        if self.reports.iter().any(|told| is_about_the_same(told, &report)) {
+        let again = report.outcome == Outcome::Declined && self.told.contains(&function);
+        if again || self.reports[..self.earlier].iter().any(|told| is_about_the_same(told, &report)) {
             return;
         }
         if report.outcome == Outcome::Declined {
@@ -243,13 +262,15 @@ impl<'m> Run<'_, 'm> {
         self.publish(function, at, report);
     }
 
-    /// Device buffers whose partner, if they have one, is in another function.
-    fn tell_apart(&mut self, alone: &Alone<'m>, reports: Vec<(Value<'m>, PairReport)>) {
-        for (at, report) in reports {
-            let known = |told: &PairReport| report.device.site.line != 0 && told.device.site == report.device.site;
-            if !self.reports.iter().any(known) {
-                self.publish(alone.function, Some(at), report);
-            }
+    /// A device buffer whose partner, if it has one, is in another function; `at` is an instruction that no merge removes.
+    fn tell_apart(&mut self, function: Value<'m>, at: Value<'m>, report: PairReport) {
+        let known = if report.device.site.line == 0 {
+            self.tried.contains(&function)
+        } else {
+            self.reports.iter().any(|told| told.device.site == report.device.site)
+        };
+        if !known && !self.told.contains(&function) {
+            self.publish(function, Some(at), report);
         }
     }
 

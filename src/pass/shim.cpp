@@ -7,6 +7,7 @@
 #include "llvm/Analysis/OptimizationRemarkEmitter.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/IR/DIBuilder.h"
+#include "llvm/IR/DebugInfo.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/DebugProgramInstruction.h"
 #include "llvm/IR/DiagnosticInfo.h"
@@ -335,6 +336,23 @@ void echo_sr_shim_simplify(LLVMValueRef Function, const char *Passes, size_t Len
   FunctionPassManager Pipeline;
   cantFail(Builder.parsePassPipeline(Pipeline, text(Passes, Length)));
   Pipeline.run(*cast<llvm::Function>(unwrap(Function)), Functions);
+}
+
+// Tells debuggers that a part of a variable is in another variable now.
+void echo_sr_shim_describe_part(LLVMValueRef Whole, LLVMValueRef Part, uint64_t Offset, uint64_t Size) {
+  auto *From = cast<AllocaInst>(unwrap(Whole)), *To = cast<AllocaInst>(unwrap(Part));
+  SmallVector<DbgVariableRecord *> Known(at::getDVRAssignmentMarkers(From));
+  for (DbgVariableRecord *Declaration : findDVRDeclares(From))
+    Known.push_back(Declaration);
+  for (DbgVariableRecord *Record : Known) {
+    DIExpression *Address = DIExpression::get(To->getContext(), {dwarf::DW_OP_deref});
+    auto Fragment = DIExpression::createFragmentExpression(Address, Offset * 8, Size * 8);
+    if (Record->getExpression()->getFragmentInfo() || !Fragment)
+      continue;
+    auto *Described = DbgVariableRecord::createDbgVariableRecord(To, Record->getVariable(), *Fragment, Record->getDebugLoc());
+    To->getParent()->insertDbgRecordBefore(Described, std::next(To->getIterator()));
+    return;
+  }
 }
 
 // Makes constant expressions of a global variable instructions, in one function.

@@ -87,9 +87,11 @@ fn waits(program: &Program, plan: &MergePlan) -> Vec<Wait> {
         }
     });
     let kept = plan.waits().iter().copied();
+    let repairs = plan.repairs().iter().map(|(node, _)| (*node, WaitScope::Device));
     copies
         .chain(frees)
         .chain(kept)
+        .chain(repairs)
         .map(|(node, scope)| Wait { site: (&program.node(node).site).into(), scope: scope_name(scope).to_owned() })
         .collect()
 }

@@ -60,6 +60,7 @@ pub fn apply<'m>(module: Module<'m>, lowered: Lowered<'m>, plans: &[&MergePlan],
         // Waits after copies that stay come first: they are placed next to instructions that no plan removes.
         for plan in plans {
             r3_copies::wait_after_kept(&mut editor, &lowered, plan);
+            waits::repair(&mut editor, &lowered, plan);
         }
         if target != Target::Managed {
             r3_copies::infer_directions(&mut editor, &lowered, plans);

@@ -2,9 +2,11 @@
 
 use super::edit::Editor;
 use crate::analysis::program::WaitScope;
+use crate::analysis::verdict::{MergePlan, RepairPlace};
 use crate::calls::cuda::{CopyKind, Meaning, StreamArg};
 use crate::calls::{Callee, classify};
-use crate::ir::Value;
+use crate::ir::{Opcode, Value};
+use crate::lower::Lowered;
 use crate::mutants::{Mutant, off};
 
 /// Inserts the wait that stands in for `call`, which is still there; gives its error code.
@@ -21,6 +23,28 @@ pub(super) fn wait<'m>(editor: &mut Editor<'m>, scope: WaitScope, call: Value<'m
             None => editor.cuda("cudaDeviceSynchronize", &[]),
         },
         WaitScope::Device | WaitScope::Event(_) => editor.cuda("cudaDeviceSynchronize", &[]),
+    }
+}
+
+/// Waits for the device that P did not have, to supply an order that was missing.
+pub(super) fn repair<'m>(editor: &mut Editor<'m>, lowered: &Lowered<'m>, plan: &MergePlan) {
+    for (node, place) in plan.repairs() {
+        let Some(instruction) = lowered.instruction(*node) else { continue };
+        let instruction = editor.current(instruction);
+        match place {
+            RepairPlace::Before => {
+                editor.before(instruction);
+            }
+            // Where a call that may throw goes on, others may come too: they wait as well, which adds order only.
+            RepairPlace::Behind => match instruction.normal_destination() {
+                Some(normal) => {
+                    let first = normal.instructions().find(|first| first.opcode() != Some(Opcode::LLVMPHI));
+                    editor.before(first.unwrap_or(instruction));
+                }
+                None => editor.after(instruction),
+            },
+        }
+        editor.cuda("cudaDeviceSynchronize", &[]);
     }
 }
 

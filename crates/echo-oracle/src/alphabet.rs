@@ -34,6 +34,30 @@ fn write(buffer: Buffer) -> Touch {
     Touch::new(buffer, true, ALL)
 }
 
+/// Each step alone.
+#[must_use]
+pub fn single(steps: Vec<Step>) -> Vec<Vec<Step>> {
+    steps.into_iter().map(|step| vec![step]).collect()
+}
+
+/// Values alone: all GPU work is waited for at once, so that the length goes into what is written and read.
+#[must_use]
+pub fn values(stream: u8) -> Vec<Vec<Step>> {
+    let waited = |step| vec![step, Step::WaitDevice];
+    vec![
+        vec![host_reads(H, ALL)],
+        vec![host_writes(H, ALL)],
+        vec![host_writes(H, 0b01)],
+        vec![copy(D, H, ALL, stream, true)],
+        vec![copy(H, D, ALL, stream, true)],
+        vec![copy(H, D, 0b01, stream, true)],
+        waited(launch(stream, read(D), None)),
+        waited(launch(stream, write(D), None)),
+        waited(launch(stream, Touch::new(D, true, 0b01), None)),
+        waited(launch(stream, read(D), Some(write(D)))),
+    ]
+}
+
 /// The fewest steps that make all of S1 and S2: for the longest programs.
 #[must_use]
 pub fn smallest(stream: u8) -> Vec<Step> {

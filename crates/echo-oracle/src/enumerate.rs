@@ -63,9 +63,9 @@ pub struct Family {
     pub name: &'static str,
     /// What stands around.
     pub frames: Vec<Frame>,
-    /// What the steps are.
-    pub alphabet: Vec<Step>,
-    /// Up to how many.
+    /// What programs are made of: steps, or short runs of steps.
+    pub alphabet: Vec<Vec<Step>>,
+    /// Up to how many of these.
     pub length: usize,
     /// Each program is also run with each of these regions around each run of its steps (and of the frame's, where
     /// [`Self::around_frame`] says so); without them where this is empty.
@@ -118,15 +118,17 @@ pub fn run(families: &[Family], unit: Unit) -> (Counts, Vec<Unsound>) {
         found: Vec::new(),
         steps: Vec::new(),
     };
-    walk.grow(walk.symmetry.start(), unit.symbol);
+    walk.grow(walk.symmetry.start(), unit.symbol, family.length);
     (walk.counts, walk.found)
 }
 
 impl Walk<'_> {
-    fn grow(&mut self, stable: Stable, symbol: usize) {
+    /// `left`: how many symbols there is still room for.
+    fn grow(&mut self, stable: Stable, symbol: usize, left: usize) {
         let Some(stable) = self.symmetry.grow(stable, symbol) else { return };
-        self.steps.push(self.family.alphabet[symbol]);
-        let left = self.family.length - self.steps.len();
+        let before = self.steps.len();
+        self.steps.extend(&self.family.alphabet[symbol]);
+        let left = left - 1;
         let straight = self.family.regions.is_empty();
         if straight && premises(&self.frame.case(&self.steps, false)).inside == 0 {
             // Whatever follows, P breaks the premises.
@@ -141,11 +143,11 @@ impl Walk<'_> {
             self.programs(stable);
             if left > 0 {
                 for next in 0..self.family.alphabet.len() {
-                    self.grow(stable, next);
+                    self.grow(stable, next, left);
                 }
             }
         }
-        self.steps.pop();
+        self.steps.truncate(before);
     }
 
     /// The program of the steps, or those with regions.

@@ -38,11 +38,13 @@ pub enum Wanted {
     Exclusive,
     /// What is decided at run time, for each pair.
     Adaptive,
+    /// Managed memory where host and GPU may not touch it at the same time, with waits put in where only an order is missing.
+    Repaired,
 }
 
 impl Wanted {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Concurrent, Self::Exclusive, Self::Adaptive];
+    pub const ALL: [Self; 4] = [Self::Concurrent, Self::Exclusive, Self::Adaptive, Self::Repaired];
 }
 
 impl Proof {
@@ -59,10 +61,10 @@ pub fn prove(case: &Case, wanted: Wanted) -> Proof {
     let (program, nodes) = event::program(case);
     let (target, access) = match wanted {
         Wanted::Concurrent => (Target::Managed, AccessMode::Concurrent),
-        Wanted::Exclusive => (Target::Managed, AccessMode::Exclusive),
+        Wanted::Exclusive | Wanted::Repaired => (Target::Managed, AccessMode::Exclusive),
         Wanted::Adaptive => (Target::Adaptive, AccessMode::Exclusive),
     };
-    let options = Options { target, access, repair: false, theta_min: 0, max_merges: None };
+    let options = Options { target, access, repair: wanted == Wanted::Repaired, theta_min: 0, max_merges: None };
     let mut proof = Proof { plans: Vec::new(), declined: Vec::new() };
     for verdict in analyse(&program, &options) {
         match &verdict.decision {
@@ -134,6 +136,11 @@ pub fn examine(case: &Case, counts: &mut Counts) -> Option<Unsound> {
     if proof.plans.len() + proof.declined.len() > 1 {
         // Which pairs are chosen depends on what S5 allows.
         found = found.or_else(|| unsound(case, Wanted::Exclusive));
+    }
+    if !proof.declined.is_empty() || proof.plans.iter().any(|plan| !plan.exclusive) {
+        // Where nothing but an order is missing, S5 included, a wait supplies it.
+        let repaired = prove(case, Wanted::Repaired).plans.iter().any(|plan| !plan.repairs.is_empty());
+        found = found.or_else(|| if repaired { unsound(case, Wanted::Repaired) } else { None });
     }
     if proof.plans.is_empty() {
         declined(case, &proof, counts);

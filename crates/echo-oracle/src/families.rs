@@ -6,6 +6,7 @@ use crate::enumerate::{Family, Frame};
 
 /// Bounds of one level of effort: the most steps of each family's programs.
 struct Bounds {
+    values: usize,
     smallest: usize,
     core: usize,
     full: usize,
@@ -23,10 +24,54 @@ pub const QUICK: u8 = 1;
 pub const HIGHEST: u8 = 4;
 
 const LEVELS: [Bounds; HIGHEST as usize] = [
-    Bounds { smallest: 4, core: 3, full: 2, mapped: 2, streams: 3, pairs: 3, regions: 2, lives: 3, strangers: 3 },
-    Bounds { smallest: 5, core: 4, full: 3, mapped: 3, streams: 4, pairs: 4, regions: 3, lives: 4, strangers: 4 },
-    Bounds { smallest: 6, core: 5, full: 3, mapped: 4, streams: 4, pairs: 4, regions: 4, lives: 4, strangers: 5 },
-    Bounds { smallest: 7, core: 5, full: 4, mapped: 4, streams: 5, pairs: 5, regions: 4, lives: 5, strangers: 5 },
+    Bounds {
+        values: 5,
+        smallest: 4,
+        core: 3,
+        full: 2,
+        mapped: 2,
+        streams: 3,
+        pairs: 3,
+        regions: 2,
+        lives: 3,
+        strangers: 3,
+    },
+    Bounds {
+        values: 6,
+        smallest: 5,
+        core: 4,
+        full: 3,
+        mapped: 3,
+        streams: 4,
+        pairs: 4,
+        regions: 3,
+        lives: 4,
+        strangers: 4,
+    },
+    Bounds {
+        values: 6,
+        smallest: 6,
+        core: 5,
+        full: 3,
+        mapped: 4,
+        streams: 4,
+        pairs: 4,
+        regions: 4,
+        lives: 4,
+        strangers: 5,
+    },
+    Bounds {
+        values: 7,
+        smallest: 7,
+        core: 5,
+        full: 4,
+        mapped: 4,
+        streams: 5,
+        pairs: 5,
+        regions: 4,
+        lives: 5,
+        strangers: 5,
+    },
 ];
 
 /// The families of a level, 1 to [`HIGHEST`].
@@ -39,7 +84,7 @@ pub fn families(effort: u8) -> Vec<Family> {
     let straight = |name, frames: Vec<Frame>, alphabet, length| Family {
         name,
         frames,
-        alphabet,
+        alphabet: alphabet::single(alphabet),
         length,
         regions: Vec::new(),
         two_regions: false,
@@ -63,6 +108,15 @@ pub fn families(effort: u8) -> Vec<Family> {
     };
     let bare = |host| Frame::of(host, &[], &[]);
     vec![
+        Family {
+            alphabet: alphabet::values(0),
+            ..straight(
+                "values, all work waited for",
+                vec![malloc(), Frame::usual(HostKind::Calloc)],
+                Vec::new(),
+                bounds.values,
+            )
+        },
         straight("one stream, fewest steps", usual.clone(), alphabet::smallest(0), bounds.smallest),
         straight("one stream, core steps", orders.clone(), alphabet::core(0), bounds.core),
         straight("one stream, all steps", usual.clone(), alphabet::full(0), bounds.full),

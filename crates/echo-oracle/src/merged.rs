@@ -3,7 +3,7 @@
 use crate::build::{Build, CopyCall, Practice};
 use crate::case::{Buffer, Case, HostKind, Path, Step, Visit, is_host};
 use crate::machine::Machine;
-use crate::plan::{Free, Plan};
+use crate::plan::{Free, Plan, Wait};
 use crate::trace::{Flaw, Instance, Trace};
 
 /// One merged buffer that a plan made.
@@ -27,7 +27,9 @@ struct Maker<'a> {
 pub fn merged(case: &Case, path: &Path, machine: Machine, plans: &[Plan]) -> Trace {
     let mut maker = Maker { build: Build::new(case, machine), plans, merged: Vec::new(), names: vec![0; plans.len()] };
     for visit in &path.visits {
+        maker.repair(visit.step, true);
         maker.visit(*visit, &case.steps[usize::from(visit.step)]);
+        maker.repair(visit.step, false);
     }
     if path.returns {
         maker.leaks(path);
@@ -36,6 +38,13 @@ pub fn merged(case: &Case, path: &Path, machine: Machine, plans: &[Plan]) -> Tra
 }
 
 impl Maker<'_> {
+    fn repair(&mut self, place: u8, before: bool) {
+        let repair = (usize::from(place), before);
+        if self.plans.iter().any(|plan| plan.repairs.contains(&repair)) {
+            self.build.wait_for(Some(Wait::Device));
+        }
+    }
+
     fn visit(&mut self, visit: Visit, step: &Step) {
         let place = visit.step;
         let plan_of = |buffer: Buffer| self.plans.iter().position(|plan| plan.has(buffer));

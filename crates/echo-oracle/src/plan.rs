@@ -1,7 +1,7 @@
 //! Plans in terms of a case's steps: what the prover planned, and the obvious plan for a pair that it declined.
 
 use echo_sr::analysis::program::{NodeId, WaitScope};
-use echo_sr::analysis::verdict::{FreeAction, MergePlan, SyncAction};
+use echo_sr::analysis::verdict::{FreeAction, MergePlan, RepairPlace, SyncAction};
 
 use crate::case::{Buffer, Case, Step, is_host};
 
@@ -45,6 +45,8 @@ pub struct Plan {
     pub frees: Vec<(Place, Free)>,
     /// Waits behind copies that stay.
     pub waits: Vec<(Place, Wait)>,
+    /// Waits for the device that P did not have; `true`: before the step, else behind it.
+    pub repairs: Vec<(Place, bool)>,
     /// The host never touches p while work may be running.
     pub exclusive: bool,
     /// The run time chose not to merge the pair: what stays of the plan is its waits behind copies.
@@ -85,6 +87,7 @@ impl Plan {
             copies: plan.copies().iter().map(|(node, action)| (place(node), copy(action))).collect(),
             frees: plan.frees().iter().map(|(node, action)| (place(node), free(action))).collect(),
             waits: plan.waits().iter().map(|(node, scope)| (place(node), wait(*scope))).collect(),
+            repairs: plan.repairs().iter().map(|(node, at)| (place(node), *at == RepairPlace::Before)).collect(),
             exclusive: plan.exclusive_ok(),
             separate: false,
         }
@@ -112,7 +115,17 @@ impl Plan {
             }
         }
         let frees = frees.map(|(place, _)| (place, Free::Count(Some(Wait::Device)))).collect();
-        Some(Self { host, device, creates, copies, frees, waits, exclusive: false, separate: false })
+        Some(Self {
+            host,
+            device,
+            creates,
+            copies,
+            frees,
+            waits,
+            repairs: Vec::new(),
+            exclusive: false,
+            separate: false,
+        })
     }
 }
 

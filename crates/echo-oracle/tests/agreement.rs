@@ -45,13 +45,9 @@ fn step(step: &sample::Step) -> Step {
         sample::Step::Launch(stream, all) => {
             Step::Launch { stream: *stream as u8, touches: touches(all), keeps: false, uses_kept: false }
         }
-        sample::Step::Copy { dst, src, bytes, stream, sync } => Step::Copy {
-            dst: *dst as u8,
-            src: *src as u8,
-            bytes: *bytes,
-            stream: *stream as u8,
-            sync: *sync,
-        },
+        sample::Step::Copy { dst, src, bytes, stream, sync } => {
+            Step::Copy { dst: *dst as u8, src: *src as u8, bytes: *bytes, stream: *stream as u8, sync: *sync }
+        }
         sample::Step::WaitDevice => Step::WaitDevice,
         sample::Step::WaitStream(stream) => Step::WaitStream(*stream as u8),
         sample::Step::WaitEvent => Step::WaitEvent(0),

@@ -37,8 +37,8 @@ pub fn parse(text: &str) -> io::Result<Vec<PairReport>> {
 
 #[cfg(test)]
 mod tests {
-    use crate::samples;
     use super::*;
+    use crate::samples;
 
     #[test]
     fn lines_are_appended_and_read_back() {

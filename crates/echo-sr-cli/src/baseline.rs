@@ -74,7 +74,10 @@ pub(crate) fn compare(path: &Path, findings: &mut [Finding]) -> Result<(), Failu
     let refuse = |reason: String| Failure::File { path: path.to_owned(), reason };
     let file: File = serde_json::from_str(&text).map_err(|error| refuse(format!("is no baseline: {error}")))?;
     if file.version != VERSION {
-        return Err(refuse(format!("has format {}, not {VERSION}; write it again with --write-baseline", file.version)));
+        return Err(refuse(format!(
+            "has format {}, not {VERSION}; write it again with --write-baseline",
+            file.version
+        )));
     }
     let mut known: BTreeMap<_, _> = file.declined.into_iter().map(|row| (row.fingerprint, row.count)).collect();
     for finding in findings {

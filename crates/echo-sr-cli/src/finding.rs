@@ -104,9 +104,9 @@ impl Findings {
 
 fn places(pair: &mut PairReport) -> impl Iterator<Item = &mut Place> {
     let PairReport { host, device, copies, waits, reasons, .. } = pair;
-    let of_reasons = reasons.iter_mut().flat_map(|reason| {
-        std::iter::once(&mut reason.at).chain(reason.witness.iter_mut().map(|step| &mut step.site))
-    });
+    let of_reasons = reasons
+        .iter_mut()
+        .flat_map(|reason| std::iter::once(&mut reason.at).chain(reason.witness.iter_mut().map(|step| &mut step.site)));
     [&mut host.site, &mut device.site]
         .into_iter()
         .chain(copies)
@@ -225,7 +225,7 @@ mod tests {
     fn names_are_demangled() {
         assert_eq!(demangled("_Z5inferPfi"), "infer(float*, int)");
         assert_eq!(demangled("main"), "main");
-        assert_eq!(demangled("_Zoops"), "_Zoops");
+        assert_eq!(demangled("_Z?"), "_Z?");
         assert_eq!(readable("kernel `_Z1kPf` reads `d`"), "kernel `k(float*)` reads `d`");
     }
 }

@@ -316,7 +316,11 @@ pub(crate) fn complain(results: &Results) {
     if results.unoptimised > 0 {
         eprintln!(
             "note: {} compiled without optimisation (-O0, or no -O at all) and analysed as with -O2; at -O0 the plugin merges nothing",
-            if results.unoptimised == 1 { "1 unit is".to_owned() } else { format!("{} units are", results.unoptimised) }
+            if results.unoptimised == 1 {
+                "1 unit is".to_owned()
+            } else {
+                format!("{} units are", results.unoptimised)
+            }
         );
     }
 }

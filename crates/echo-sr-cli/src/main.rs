@@ -47,8 +47,10 @@ enum Command {
     Explain(explain::Explain),
     Survey(survey::Survey),
     /// The path of the plugin: clang++ -fpass-plugin=$(echo-sr plugin-path) …
-    #[command(after_help = "It is looked for next to this program and in `lib` beside its folder; ECHO_SR_PLUGIN names another \
-                            place.\n\nExit codes:\n  0  the path was shown\n  2  there is no plugin")]
+    #[command(
+        after_help = "It is looked for next to this program and in `lib` beside its folder; ECHO_SR_PLUGIN names another \
+                            place.\n\nExit codes:\n  0  the path was shown\n  2  there is no plugin"
+    )]
     PluginPath {
         /// As a JSON object, with the LLVM major that the plugin is built for
         #[arg(long)]

@@ -72,7 +72,8 @@ mod tests {
     #[test]
     fn the_plugin_is_looked_for_next_to_the_program_first() {
         let places = beside(Path::new("/opt/echo/bin/echo-sr"));
-        let expected = ["/opt/echo/bin/libecho_sr.so", "/opt/echo/lib/libecho_sr.so", "/opt/echo/bin/lib/libecho_sr.so"];
+        let expected =
+            ["/opt/echo/bin/libecho_sr.so", "/opt/echo/lib/libecho_sr.so", "/opt/echo/bin/lib/libecho_sr.so"];
         assert_eq!(places, expected.map(PathBuf::from));
     }
 

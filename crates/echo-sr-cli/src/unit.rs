@@ -151,23 +151,87 @@ pub(crate) fn entries_of_command(arguments: &[String], directory: &Path) -> Vec<
 
 /// Options of clang, gcc and nvcc whose value is the next argument, so that it is not taken for an input.
 const SEPARATE_VALUE: [&str; 34] = [
-    "-o", "-I", "-D", "-U", "-L", "-l", "-x", "-T", "-u", "-z", "-include", "-imacros", "-isystem", "-isysroot",
-    "-iquote", "-idirafter", "-Xclang", "-mllvm", "-Xlinker", "-Xarch_host", "-Xarch_device", "-Xcuda-ptxas",
-    "-Xcuda-fatbinary", "-Xcompiler", "-Xptxas", "-MF", "-MT", "-MQ", "-target", "-arch", "-gencode", "-ccbin",
-    "--options-file", "--param",
+    "-o",
+    "-I",
+    "-D",
+    "-U",
+    "-L",
+    "-l",
+    "-x",
+    "-T",
+    "-u",
+    "-z",
+    "-include",
+    "-imacros",
+    "-isystem",
+    "-isysroot",
+    "-iquote",
+    "-idirafter",
+    "-Xclang",
+    "-mllvm",
+    "-Xlinker",
+    "-Xarch_host",
+    "-Xarch_device",
+    "-Xcuda-ptxas",
+    "-Xcuda-fatbinary",
+    "-Xcompiler",
+    "-Xptxas",
+    "-MF",
+    "-MT",
+    "-MQ",
+    "-target",
+    "-arch",
+    "-gencode",
+    "-ccbin",
+    "--options-file",
+    "--param",
 ];
 
 /// Left out: what selects or names outputs, files beside the object, link-time optimisation (a unit is analysed alone), instrumentation.
 fn clean(arguments: &[String], source: &str) -> Vec<String> {
     const EXACT: [&str; 26] = [
-        "-c", "-S", "-E", "-M", "-MM", "-MD", "-MMD", "-MP", "-MG", "-MV", "-emit-llvm", "-fsyntax-only", "-flto",
-        "-gsplit-dwarf", "-save-temps", "--save-temps", "--coverage", "-fprofile-arcs", "-ftest-coverage",
-        "-ftime-trace", "-fsave-optimization-record", "-Werror", "-v", "-###", "-fpch-preprocess", "-pipe",
+        "-c",
+        "-S",
+        "-E",
+        "-M",
+        "-MM",
+        "-MD",
+        "-MMD",
+        "-MP",
+        "-MG",
+        "-MV",
+        "-emit-llvm",
+        "-fsyntax-only",
+        "-flto",
+        "-gsplit-dwarf",
+        "-save-temps",
+        "--save-temps",
+        "--coverage",
+        "-fprofile-arcs",
+        "-ftest-coverage",
+        "-ftime-trace",
+        "-fsave-optimization-record",
+        "-Werror",
+        "-v",
+        "-###",
+        "-fpch-preprocess",
+        "-pipe",
     ];
     const WITH_VALUE: [&str; 5] = ["-o", "-MF", "-MT", "-MQ", "--serialize-diagnostics"];
     const PREFIXES: [&str; 13] = [
-        "-MF", "-MT", "-MQ", "-flto=", "-gsplit-dwarf=", "-save-temps=", "-ftime-trace=", "-Rpass",
-        "-fsave-optimization-record=", "-foptimization-record-file=", "-Werror=", "-fprofile-", "-Wp,-M",
+        "-MF",
+        "-MT",
+        "-MQ",
+        "-flto=",
+        "-gsplit-dwarf=",
+        "-save-temps=",
+        "-ftime-trace=",
+        "-Rpass",
+        "-fsave-optimization-record=",
+        "-foptimization-record-file=",
+        "-Werror=",
+        "-fprofile-",
+        "-Wp,-M",
     ];
     let mut kept = Vec::new();
     let mut words = arguments.iter();
@@ -179,7 +243,8 @@ fn clean(arguments: &[String], source: &str) -> Vec<String> {
         } else if SEPARATE_VALUE.contains(&word.as_str()) {
             kept.push(word.clone());
             kept.extend(words.next().cloned());
-        } else if EXACT.contains(&word.as_str()) || is_plugin || PREFIXES.iter().any(|prefix| word.starts_with(prefix)) {
+        } else if EXACT.contains(&word.as_str()) || is_plugin || PREFIXES.iter().any(|prefix| word.starts_with(prefix))
+        {
             // left out
         } else if !(is_other_input && !word.starts_with('-')) {
             kept.push(word.clone());

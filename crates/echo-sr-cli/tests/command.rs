@@ -191,7 +191,8 @@ fn a_command_of_nvcc_is_translated_or_refused_with_what_is_unknown() {
     };
     let commands = [("a.cu", command(&[])), ("a.cu", command(&["--not-an-option"]))];
     let folder = project(&[("a.cu", &program(""))], &commands);
-    let run = run(folder.path(), &["lint", "--json"]).ends(3).complains("can't be translated for clang: --not-an-option");
+    let run =
+        run(folder.path(), &["lint", "--json"]).ends(3).complains("can't be translated for clang: --not-an-option");
     let pairs = run.pairs();
     assert_eq!(pairs.len(), 1, "{}", run.out);
     assert_eq!(pairs[0]["outcome"], serde_json::to_value(Outcome::Mergeable).expect("a name"));

@@ -4,5 +4,6 @@ mod declines;
 mod examples;
 mod lifetimes;
 mod loops;
+mod repairs;
 mod rules;
 mod traps;

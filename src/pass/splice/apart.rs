@@ -43,7 +43,7 @@ pub(in super::super) fn reports<'m>(
             function: program.function.clone(),
             why: kept.unwrap_or_else(|| why(splicer, function, refusals)),
         };
-        let reason = Reason { decline, at: site, witness: Vec::new(), suggestion: None };
+        let reason = Reason { decline, at: site, witness: Vec::new(), suggestion: None, order: None };
         let host = copies.first().map(|side| name(function, side.pointer)).unwrap_or_default();
         let sites: Vec<_> = copies.iter().map(|side| program.node(side.node).site.clone()).collect();
         reports.push((at, without_partner(program, host, id, &sites, &reason)));

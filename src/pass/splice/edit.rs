@@ -20,6 +20,7 @@ unsafe extern "C" {
     ) -> bool;
     fn echo_sr_shim_simplify(function: LLVMValueRef, passes: *const c_char, length: usize);
     fn echo_sr_shim_expand_constants(global: LLVMValueRef, function: LLVMValueRef);
+    fn echo_sr_shim_describe_part(whole: LLVMValueRef, part: LLVMValueRef, offset: u64, size: u64);
     fn echo_sr_shim_make_local(global: LLVMValueRef, function: LLVMValueRef);
 }
 
@@ -113,6 +114,7 @@ pub(super) fn separate<'m>(module: Module<'m>, function: Value<'m>, part: &Part<
             LLVMPositionBuilderBefore(builder, zeroed.raw());
             LLVMBuildStore(builder, LLVMConstNull(pointer), variable);
         }
+        echo_sr_shim_describe_part(part.cell.alloca.raw(), variable, part.cell.offset, Part::BYTES);
         LLVMDisposeBuilder(builder);
     }
 }

@@ -61,6 +61,8 @@ pub(super) struct Growth<'m> {
     pub(super) spliced: Vec<Value<'m>>,
     /// What stays a call.
     pub(super) refusals: BTreeSet<Refusal>,
+    /// Levels of calls that were spliced.
+    depth: usize,
 }
 
 /// A call that was not spliced.
@@ -160,7 +162,7 @@ impl<'a, 'm> Splicer<'a, 'm> {
 
     /// Splices into `target`, which is a copy of `original` or that one itself.
     pub(super) fn grow(&self, target: Value<'m>, original: Value<'m>) -> Growth<'m> {
-        let mut growth = Growth { lowered: None, spliced: Vec::new(), refusals: BTreeSet::new() };
+        let mut growth = Growth { lowered: None, spliced: Vec::new(), refusals: BTreeSet::new(), depth: 0 };
         let name = original.name();
         for _ in 0..MAX_ROUNDS {
             let hidden = match &growth.lowered {
@@ -188,7 +190,7 @@ impl<'a, 'm> Splicer<'a, 'm> {
     ) -> bool {
         let module = self.context.module;
         let before = growth.spliced.len();
-        self.splice(target, &original.name(), hidden, growth);
+        self.splice(target, original, hidden, growth);
         let mut changed = growth.spliced.len() > before;
         if target.instructions().all(keeps_local_variables) {
             changed |= globals::localise(self.context, target, original);
@@ -206,9 +208,17 @@ impl<'a, 'm> Splicer<'a, 'm> {
     }
 
     /// Splices `hidden` and the calls that work with CUDA, with those in what was spliced.
-    fn splice(&self, target: Value<'m>, name: &str, hidden: HashSet<Value<'m>>, growth: &mut Growth<'m>) {
+    fn splice(
+        &self,
+        target: Value<'m>,
+        original: Value<'m>,
+        hidden: HashSet<Value<'m>>,
+        growth: &mut Growth<'m>,
+    ) {
+        // What was done on trial is done again, whatever other trials cost.
+        let trial = target != original;
         let mut hidden = Some(hidden);
-        for depth in 0..=MAX_DEPTH {
+        loop {
             // Handles of calls that are gone may be those of others later, so what is hidden is looked up once, before the first edit.
             let hidden = hidden.take().unwrap_or_default();
             let calls: Vec<_> =
@@ -217,21 +227,24 @@ impl<'a, 'm> Splicer<'a, 'm> {
             for call in calls {
                 let Some(callee) = self.graph.callee(call) else { continue };
                 let size = self.graph.size(callee);
-                let admitted = if depth == MAX_DEPTH { Err(Why::TooDeep) } else { self.admit(target, callee, growth) };
+                let admitted = self.admit(target, callee, growth, trial);
                 match admitted.and_then(|()| edit::inline(call).map_err(Why::Llvm)) {
                     Ok(()) => {
                         progress = true;
                         growth.spliced.push(callee);
-                        self.left.set(self.left.get().saturating_sub(size));
+                        if trial {
+                            self.left.set(self.left.get().saturating_sub(size));
+                        }
                     }
                     Err(why) => {
-                        growth.refusals.insert(Refusal { caller: name.to_owned(), callee: callee.name(), why });
+                        growth.refusals.insert(Refusal { caller: original.name(), callee: callee.name(), why });
                     }
                 }
             }
             if !progress {
                 break;
             }
+            growth.depth += 1;
         }
     }
 
@@ -242,7 +255,7 @@ impl<'a, 'm> Splicer<'a, 'm> {
             .is_some_and(|callee| self.graph.works_with_cuda(callee) && !self.context.is_stub(callee))
     }
 
-    fn admit(&self, target: Value<'m>, callee: Value<'m>, growth: &Growth<'m>) -> Result<(), Why> {
+    fn admit(&self, target: Value<'m>, callee: Value<'m>, growth: &Growth<'m>, trial: bool) -> Result<(), Why> {
         const KEPT: [&str; 4] = ["optnone", "naked", "returns_twice", "presplitcoroutine"];
         if self.graph.is_recursive(callee) {
             return Err(Why::Recursive);
@@ -259,12 +272,15 @@ impl<'a, 'm> Splicer<'a, 'm> {
         if !target.may_inline(callee) {
             return Err(Why::OtherTarget);
         }
+        if growth.depth >= MAX_DEPTH {
+            return Err(Why::TooDeep);
+        }
         let instructions = self.graph.size(callee);
         let taken: usize = growth.spliced.iter().map(|callee| self.graph.size(*callee)).sum();
         if taken + instructions > FUNCTION_BUDGET {
             return Err(Why::OverBudget { instructions, limit: FUNCTION_BUDGET });
         }
-        if instructions > self.left.get() {
+        if trial && instructions > self.left.get() {
             return Err(Why::OverBudget { instructions, limit: MODULE_BUDGET });
         }
         Ok(())
