@@ -12,11 +12,12 @@
 //!                                              report   verdicts → text, JSON Lines, remarks
 //! ```
 //!
-//! `calls` says what CUDA and libc calls mean. `ir` is the view of LLVM IR through which the others read it. `analysis`, `calls`, `report` and the data half of `effects` know no LLVM type.
+//! `calls` says what CUDA and libc calls mean. `mutants` lets tests switch checks off. `ir` is the view of LLVM IR through which the others read it. `analysis`, `calls`, `report` and the data half of `effects` know no LLVM type.
 
 pub mod analysis;
 pub mod calls;
 pub mod effects;
+pub mod mutants;
 pub mod options;
 pub mod report;
 

@@ -17,6 +17,8 @@ pub struct Options {
     pub report: Option<PathBuf>,
     /// `merge-limit`: at most this many pairs of a module are merged, to bisect a fault.
     pub merge_limit: Option<usize>,
+    /// `analyse-only`: pairs are judged and reported, nothing is changed.
+    pub analyse_only: bool,
     /// `verbose`: the text report goes to standard error.
     pub verbose: bool,
 }
@@ -41,7 +43,7 @@ pub enum OptionsError {
 
 /// Every option, for messages.
 const VALID: &str = "target=managed|adaptive, access=exclusive|concurrent, repair=on|off, theta-min=BYTES, report=FILE, merge-limit=N, \
-                     verbose, off";
+                     analyse-only, verbose, off";
 
 impl Options {
     /// Reads `text`.
@@ -65,6 +67,7 @@ impl Options {
         match (name, value) {
             ("off", None) => self.off = true,
             ("verbose", None) => self.verbose = true,
+            ("analyse-only", None) => self.analyse_only = true,
             ("target", Some("managed")) => self.analysis.target = Target::Managed,
             ("target", Some("adaptive")) => self.analysis.target = Target::Adaptive,
             ("target", _) => return Err(wrong("target", "managed, adaptive")),
@@ -86,6 +89,7 @@ impl Options {
             ("report", _) => return Err(wrong("report", "the path of a file")),
             ("off", _) => return Err(wrong("off", "it takes no value")),
             ("verbose", _) => return Err(wrong("verbose", "it takes no value")),
+            ("analyse-only", _) => return Err(wrong("analyse-only", "it takes no value")),
             _ => return Err(OptionsError::Unknown(item.to_owned())),
         }
         Ok(())
@@ -102,8 +106,7 @@ mod tests {
 
     #[test]
     fn every_option_is_read() {
-        let text =
-            "target=managed; access=concurrent;repair=on;theta-min=0;report=/tmp/a b.jsonl;merge-limit=3;verbose;off;";
+        let text = "target=managed; access=concurrent;repair=on;theta-min=0;report=/tmp/a b.jsonl;merge-limit=3;analyse-only;verbose;off;";
         let expected = Options {
             off: true,
             analysis: analysis::Options {
@@ -115,6 +118,7 @@ mod tests {
             },
             report: Some("/tmp/a b.jsonl".into()),
             merge_limit: Some(3),
+            analyse_only: true,
             verbose: true,
         };
         assert_eq!(Options::parse(text), Ok(expected));
@@ -127,7 +131,9 @@ mod tests {
     fn an_unknown_option_is_named_with_the_valid_ones() {
         let message = Options::parse("repair=on;trget=managed").unwrap_err().to_string();
         assert!(message.contains("`trget=managed`"), "{message}");
-        for name in ["target", "access", "repair", "theta-min", "report", "merge-limit", "verbose", "off"] {
+        for name in
+            ["target", "access", "repair", "theta-min", "report", "merge-limit", "analyse-only", "verbose", "off"]
+        {
             assert!(message.contains(name), "{message} does not name {name}");
         }
     }
@@ -145,6 +151,7 @@ mod tests {
             ("report=", "path"),
             ("target=mapped", "managed, adaptive"),
             ("off=1", "no value"),
+            ("analyse-only=on", "no value"),
         ] {
             let message = Options::parse(text).unwrap_err().to_string();
             assert!(message.contains(part), "{text}: {message}");

@@ -1,5 +1,7 @@
 //! CUDA programs through lowering, analysis and rewrite, as clang's pipeline hands them to the pass.
 
+#![cfg(feature = "llvm22")]
+
 mod common;
 
 use std::fmt::Write;
@@ -97,7 +99,7 @@ fn judge(program: &str) -> String {
                 Decision::Decline(_) => None,
             })
             .collect();
-        rewrite::apply(context.module, lowered, &plans);
+        rewrite::apply(context.module, lowered, &plans, rewrite::Target::Managed);
         module.verify().unwrap_or_else(|reason| panic!("{reason}\n{program}"));
         lines
     })
@@ -130,6 +132,8 @@ fn line(program: &Program, verdict: &Verdict) -> String {
                     FreeAction::Drop { wait: Some(scope) } => format!("wait-{}", wait(*scope)),
                     FreeAction::Release { wait: None } => "release".to_owned(),
                     FreeAction::Release { wait: Some(scope) } => format!("wait-{}-release", wait(*scope)),
+                    FreeAction::Count { wait: None } => "count".to_owned(),
+                    FreeAction::Count { wait: Some(scope) } => format!("wait-{}-count", wait(*scope)),
                 })
                 .collect();
             format!("{pair}: merged; {}; {}", copies.join(" "), frees.join(" "))

@@ -105,9 +105,42 @@ fn remarks_go_to_the_optimization_record() {
         .find(|text| text.contains("echo-sr"))
         .expect("clang wrote the record");
     let remark = record.split("---").find(|remark| remark.contains("echo-sr")).expect("it is in there");
-    for part in ["!Passed", "Name:            Merged", "Line: 10", "Function:        main"] {
+    let facts = ["HostBuffer:      h", "DeviceBuffer:    d", "CopiesRemoved:   '2'", "Number:          ESR101"];
+    for part in ["!Passed", "Name:            Merged", "Line: 10", "Function:        main"].into_iter().chain(facts) {
         assert!(remark.contains(part), "no {part} in {remark}");
     }
+}
+
+#[test]
+fn a_wrong_option_is_told_once_however_many_passes_see_it() {
+    let directory = scratch();
+    write(directory.path(), "program.cu", PROGRAM);
+    let mut command = clang(directory.path());
+    let message = fail(command.args(["-c", "program.cu"]).env("ECHO_SR_OPTIONS", "acess=concurrent"));
+    assert_eq!(message.matches("unknown option `acess=concurrent`").count(), 1, "{message}");
+}
+
+#[test]
+fn an_analysis_reports_and_leaves_the_module_as_it_is() {
+    let directory = scratch();
+    let (reports, remarks) = compile(directory.path(), PROGRAM, "analyse-only", &["-Rpass-missed=echo-sr"]);
+    assert_eq!(reports.iter().map(|report| report.outcome).collect::<Vec<_>>(), [Outcome::Mergeable]);
+    assert!(remarks.contains("can be merged [ESR103]"), "{remarks}");
+    let ir = ["--cuda-host-only", "-S", "-emit-llvm", "program.cu", "-o", "-"];
+    let (after, _) = succeed(clang(directory.path()).args(ir).env("ECHO_SR_OPTIONS", "analyse-only"));
+    assert!(after.contains("@cudaMemcpy(") && !after.contains("@cudaMallocManaged("), "{after}");
+}
+
+#[test]
+fn what_a_loop_saves_is_reported() {
+    let directory = scratch();
+    let program = PROGRAM
+        .replace("  cudaMemcpy(d, h", "  for (int round = 0; round < 9; ++round) {\n  cudaMemcpy(d, h")
+        .replace("  printf(", "  }\n  printf(");
+    let (reports, _) = compile(directory.path(), &program, "", &[]);
+    assert_eq!(reports[0].saved_per_iteration, Some(2 * (4 << 20)), "{}", reports[0]);
+    let (reports, _) = compile(directory.path(), PROGRAM, "", &[]);
+    assert_eq!(reports[0].saved_per_iteration, None, "{}", reports[0]);
 }
 
 #[test]

@@ -4,13 +4,17 @@
 //! other only, so among the pairs that pass their conditions a matching of maximum weight is chosen; weight is what merging saves: bytes
 //! of the linking copies, a copy in a loop counting [`LOOP_FACTOR`] times a level.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::access::{allocations, link, same_value};
+use petgraph::unionfind::UnionFind;
+
+use super::access::{Accesses, link, same_value};
+use super::cfg::{Cfg, Region};
 use super::decline::Decline;
 use super::pair::Pair;
-use super::program::{Allocator, Event, NodeId, Object, ObjectId, Place, Program, Range, Space};
+use super::program::{Allocator, Event, NodeId, Object, ObjectId, Program, Range, Space};
 use super::verdict::Reason;
+use crate::mutants::{Mutant, off};
 
 /// How often a loop is taken to run where nothing is known. Only ratios matter, and only between rivals for one buffer.
 const LOOP_FACTOR: u128 = 16;
@@ -28,10 +32,29 @@ pub(super) struct Candidate {
     pub(super) host: ObjectId,
     pub(super) device: ObjectId,
     pub(super) links: Vec<NodeId>,
+    /// See [`Pair::nodes`].
+    pub(super) nodes: Vec<NodeId>,
+    /// See [`Pair::region`].
+    pub(super) region: Region,
 }
 
-/// All candidates, by host and device.
-pub(super) fn candidates(program: &Program, order: &[NodeId]) -> Vec<Candidate> {
+impl Candidate {
+    pub(super) fn new(
+        cfg: &Cfg<'_>,
+        accesses: &Accesses,
+        (host, device): (ObjectId, ObjectId),
+        links: Vec<NodeId>,
+    ) -> Self {
+        let mut nodes = [accesses.mentions(host), accesses.mentions(device)].concat();
+        nodes.sort_unstable_by_key(|node| cfg.position(*node));
+        nodes.dedup();
+        let region = cfg.region(&nodes);
+        Self { host, device, links, nodes, region }
+    }
+}
+
+/// Every host and device buffer that linking copies join, with those, by host and device.
+pub(super) fn linked(program: &Program, order: &[NodeId]) -> BTreeMap<(ObjectId, ObjectId), Vec<NodeId>> {
     let mut found: BTreeMap<(ObjectId, ObjectId), Vec<NodeId>> = BTreeMap::new();
     for &node in order {
         let Event::Copy(copy) = &program.node(node).event else { continue };
@@ -42,7 +65,7 @@ pub(super) fn candidates(program: &Program, order: &[NodeId]) -> Vec<Candidate> 
             found.entry((host, device)).or_default().push(node);
         }
     }
-    found.into_iter().map(|((host, device), links)| Candidate { host, device, links }).collect()
+    found
 }
 
 fn is_host(object: &Object) -> bool {
@@ -66,13 +89,13 @@ pub(super) fn check(pair: &Pair<'_>, links: &[NodeId], theta_min: u64, reasons: 
     let (host, device) = (pair.program.object(pair.host), pair.program.object(pair.device));
     let mut sized = true;
     for object in [host, device] {
-        if object.size.is_none() {
+        if object.size.is_none() && !off(Mutant::SizeKnown) {
             sized = false;
             let decline = Decline::SizeUnknown { buffer: object.name.clone() };
             reasons.push(pair.reason_at_site(decline, object.site.clone()));
         }
     }
-    if sized && !same_size(pair) {
+    if sized && !same_size(pair) && !off(Mutant::SizesEqual) {
         reasons.push(pair.reason_at_site(Decline::SizesDiffer, device.site.clone()));
     }
     if let Some(size) = constant_size(host).or(constant_size(device))
@@ -82,7 +105,7 @@ pub(super) fn check(pair: &Pair<'_>, links: &[NodeId], theta_min: u64, reasons: 
         let decline = Decline::BelowThreshold { size, threshold: theta_min };
         reasons.push(pair.reason_at_site(decline, device.site.clone()));
     }
-    if !links.iter().any(|node| pair.touches(*node).any(|touch| touch.whole)) {
+    if !links.iter().any(|node| pair.touches(*node).any(|touch| touch.whole || off(Mutant::WholeCopy))) {
         reasons.push(pair.reason(Decline::NoWholeCopy, links[0]));
     }
 }
@@ -91,8 +114,8 @@ fn same_size(pair: &Pair<'_>) -> bool {
     let size = |object| pair.program.object(object).size.as_ref();
     let (Some(host), Some(device)) = (size(pair.host), size(pair.device)) else { return false };
     host == device
-        && allocations(pair.program, pair.host).all(|one| {
-            allocations(pair.program, pair.device).all(|other| {
+        && pair.accesses.allocations(pair.host).iter().all(|&one| {
+            pair.accesses.allocations(pair.device).iter().all(|&other| {
                 let (first, second) = if pair.cfg.dominates(one, other) { (one, other) } else { (other, one) };
                 same_value(pair.program, pair.cfg, host, first, second)
             })
@@ -108,15 +131,26 @@ fn constant_size(object: &Object) -> Option<u128> {
     u128::try_from(object.size.as_ref()?.as_constant()?).ok()
 }
 
+/// Bytes that a linking copy moves, where that is a constant.
+fn copied_bytes(pair: &Pair<'_>, node: NodeId) -> Option<u128> {
+    let Event::Copy(copy) = &pair.program.node(node).event else { return None };
+    match &copy.dst.range {
+        Range::Part { len, .. } => len.as_constant().and_then(|len| u128::try_from(len).ok()),
+        Range::Whole | Range::Unknown => constant_size(pair.program.object(pair.host)),
+    }
+}
+
+/// See [`super::verdict::Verdict::saved_per_iteration`].
+pub(super) fn saved_per_iteration(pair: &Pair<'_>, links: &[NodeId]) -> Option<u64> {
+    let looped = || links.iter().filter(|node| pair.cfg.depth(**node) > 0);
+    let bytes = looped().map(|node| copied_bytes(pair, *node)).sum::<Option<u128>>()?;
+    (looped().count() > 0).then(|| u64::try_from(bytes).ok())?
+}
+
 /// What merging saves, in arbitrary units.
 pub(super) fn weight(pair: &Pair<'_>, links: &[NodeId]) -> u128 {
-    let bytes = |place: &Place, object: ObjectId| match &place.range {
-        Range::Part { len, .. } => len.as_constant().and_then(|len| u128::try_from(len).ok()),
-        Range::Whole | Range::Unknown => constant_size(pair.program.object(object)),
-    };
     let one = |node: &NodeId| {
-        let Event::Copy(copy) = &pair.program.node(*node).event else { return 0 };
-        let bytes = bytes(&copy.dst, pair.host).unwrap_or(UNKNOWN_BYTES).clamp(1, 1 << 64);
+        let bytes = copied_bytes(pair, *node).unwrap_or(UNKNOWN_BYTES).clamp(1, 1 << 64);
         bytes * LOOP_FACTOR.pow(pair.cfg.depth(*node).min(MAX_DEPTH))
     };
     links.iter().map(one).fold(0, u128::saturating_add)
@@ -134,19 +168,16 @@ pub(super) fn matching(edges: &[Edge]) -> Vec<usize> {
 
 /// Edges that share a buffer, directly or through others.
 fn components(edges: &[Edge]) -> Vec<Vec<usize>> {
-    let mut group: Vec<usize> = (0..edges.len()).collect();
-    for left in 0..edges.len() {
-        for right in 0..left {
-            let touch = edges[left].0 == edges[right].0 || edges[left].1 == edges[right].1;
-            if touch && group[left] != group[right] {
-                let (old, new) = (group[left].max(group[right]), group[left].min(group[right]));
-                group.iter_mut().filter(|id| **id == old).for_each(|id| *id = new);
-            }
+    let mut group: UnionFind<usize> = UnionFind::new(edges.len());
+    let mut first: BTreeMap<ObjectId, usize> = BTreeMap::new();
+    for (edge, (host, device, _)) in edges.iter().enumerate() {
+        for object in [host, device] {
+            group.union(edge, *first.entry(*object).or_insert(edge));
         }
     }
     let mut parts: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for (edge, id) in group.into_iter().enumerate() {
-        parts.entry(id).or_default().push(edge);
+    for edge in 0..edges.len() {
+        parts.entry(group.find(edge)).or_default().push(edge);
     }
     parts.into_values().collect()
 }
@@ -196,13 +227,16 @@ fn match_component(edges: &[Edge], part: &[usize]) -> Vec<usize> {
 fn greedy(edges: &[Edge], part: &[usize]) -> Vec<usize> {
     let mut heaviest_first = part.to_vec();
     heaviest_first.sort_by_key(|edge| (std::cmp::Reverse(edges[*edge].2), *edge));
-    let mut chosen: Vec<usize> = Vec::new();
-    for edge in heaviest_first {
-        if chosen.iter().all(|taken| edges[*taken].0 != edges[edge].0 && edges[*taken].1 != edges[edge].1) {
-            chosen.push(edge);
+    let mut taken: BTreeSet<ObjectId> = BTreeSet::new();
+    heaviest_first.retain(|edge| {
+        let (host, device, _) = edges[*edge];
+        let free = !taken.contains(&host) && !taken.contains(&device);
+        if free {
+            taken.extend([host, device]);
         }
-    }
-    chosen
+        free
+    });
+    heaviest_first
 }
 
 #[cfg(test)]
@@ -262,8 +296,6 @@ mod tests {
 
     #[test]
     fn a_copy_in_a_loop_outweighs_a_larger_one_outside() {
-        use crate::analysis::access::Accesses;
-        use crate::analysis::cfg::Cfg;
         use crate::analysis::testing::Build;
         let mut b = Build::main();
         let h = b.malloc("h");
@@ -278,8 +310,11 @@ mod tests {
         let cfg = Cfg::new(&program);
         let accesses = Accesses::new(&program, &cfg);
         let weigh = |device, node| {
-            let pair = Pair { program: &program, cfg: &cfg, accesses: &accesses, host: h, device };
-            weight(&pair, &[node])
+            let candidate = Candidate::new(&cfg, &accesses, (h, device), vec![node]);
+            let Candidate { nodes, region, links, .. } = &candidate;
+            let (nodes, region) = (nodes.as_slice(), *region);
+            let pair = Pair { program: &program, cfg: &cfg, accesses: &accesses, host: h, device, nodes, region };
+            weight(&pair, links)
         };
         assert!(weigh(often, again) > weigh(once, up));
     }

@@ -3,10 +3,11 @@
 //! Nodes that cannot be reached from the entry do not exist for the analysis. An exit that does not return ends the process, so a path
 //! that ends there owes nothing to the code behind it.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 
 use petgraph::Direction;
-use petgraph::algo::tarjan_scc;
+use petgraph::algo::kosaraju_scc;
 use petgraph::graph::DiGraph;
 use petgraph::visit::DfsPostOrder;
 
@@ -20,6 +21,53 @@ pub(super) struct Cfg<'a> {
     position: Vec<Option<usize>>,
     dominance: Dominance,
     depth: Vec<u32>,
+    /// The strongly connected components, each in reverse post-order; control never gets from one to an earlier one.
+    components: Vec<Vec<NodeId>>,
+    /// Which of them a node is in.
+    rank: Vec<usize>,
+    scratch: Cell<Scratch>,
+}
+
+/// Nodes in a row of [`Cfg::components`], first and last rank. What lies before and behind it is left out of a search or an analysis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Region {
+    pub(super) first: usize,
+    pub(super) last: usize,
+}
+
+impl Region {
+    pub(super) const ALL: Self = Self { first: 0, last: usize::MAX };
+}
+
+/// Where a search came from, kept between searches so that each costs what it visits and not the size of the graph.
+#[derive(Default)]
+struct Scratch {
+    search: u32,
+    /// By node: the search that met it last, and the node before it then.
+    met: Vec<(u32, NodeId)>,
+}
+
+impl Scratch {
+    fn start(&mut self, nodes: usize) {
+        if self.met.len() != nodes || self.search == u32::MAX {
+            *self = Self { search: 0, met: vec![(0, NodeId::new(0)); nodes] };
+        }
+        self.search += 1;
+    }
+
+    /// The first time that this search meets the node.
+    fn meet(&mut self, node: NodeId, before: NodeId) -> bool {
+        let met = &mut self.met[node.index()];
+        let first = met.0 != self.search;
+        if first {
+            *met = (self.search, before);
+        }
+        first
+    }
+
+    fn before(&self, node: NodeId) -> NodeId {
+        self.met[node.index()].1
+    }
 }
 
 impl<'a> Cfg<'a> {
@@ -36,7 +84,18 @@ impl<'a> Cfg<'a> {
             position[node.index()] = Some(index);
         }
         let depth = loop_depths(program, &order, &position);
-        Self { program, order, position, dominance: Dominance::new(graph, program.entry), depth }
+        // A component comes before those that lead to it. (Tarjan's algorithm gives the same, but petgraph's recurses: a long function would
+        // end the compiler's stack.)
+        let mut components: Vec<Vec<NodeId>> = kosaraju_scc(graph);
+        components.retain(|component| position[component[0].index()].is_some());
+        components.reverse();
+        let mut rank = vec![0; graph.node_count()];
+        for (index, component) in components.iter_mut().enumerate() {
+            component.sort_unstable_by_key(|node| position[node.index()]);
+            component.iter().for_each(|node| rank[node.index()] = index);
+        }
+        let dominance = Dominance::new(graph, program.entry);
+        Self { program, order, position, dominance, depth, components, rank, scratch: Cell::default() }
     }
 
     /// The nodes that control can reach, in reverse post-order.
@@ -52,6 +111,30 @@ impl<'a> Cfg<'a> {
     /// How many loops are around the node, natural or irreducible.
     pub(super) fn depth(&self, node: NodeId) -> u32 {
         self.depth[node.index()]
+    }
+
+    /// The strongly connected components of [`Self::order`], each in that order; control never gets from one to an earlier one.
+    pub(super) fn components(&self) -> &[Vec<NodeId>] {
+        &self.components
+    }
+
+    /// The index of the node's component. Of nodes that control never reaches it says nothing.
+    pub(super) fn rank(&self, node: NodeId) -> usize {
+        self.rank[node.index()]
+    }
+
+    /// The smallest region with all these nodes.
+    pub(super) fn region(&self, nodes: &[NodeId]) -> Region {
+        let ranks = || nodes.iter().map(|node| self.rank(*node));
+        Region { first: ranks().min().unwrap_or(0), last: ranks().max().unwrap_or(0) }
+    }
+
+    /// Nodes from which control gets to `node` in one step.
+    pub(super) fn predecessors(&self, node: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+        self.program
+            .graph
+            .neighbors_directed(node, Direction::Incoming)
+            .filter(|before| self.position(*before).is_some())
     }
 
     pub(super) fn successors(&self, node: NodeId) -> impl Iterator<Item = NodeId> + '_ {
@@ -71,20 +154,44 @@ impl<'a> Cfg<'a> {
         goal: impl Fn(NodeId) -> bool,
         barrier: impl Fn(NodeId) -> bool,
     ) -> Option<Vec<NodeId>> {
-        let mut cause: Vec<Option<NodeId>> = vec![None; self.position.len()];
+        self.path_before(usize::MAX, from, goal, barrier)
+    }
+
+    /// The same where no goal has a higher rank than `last`: what lies behind that is not searched.
+    pub(super) fn path_before(
+        &self,
+        last: usize,
+        from: NodeId,
+        goal: impl Fn(NodeId) -> bool,
+        barrier: impl Fn(NodeId) -> bool,
+    ) -> Option<Vec<NodeId>> {
+        let mut scratch = self.scratch.take();
+        scratch.start(self.position.len());
+        let path = self.search(&mut scratch, last, from, goal, barrier);
+        self.scratch.set(scratch);
+        path
+    }
+
+    fn search(
+        &self,
+        scratch: &mut Scratch,
+        last: usize,
+        from: NodeId,
+        goal: impl Fn(NodeId) -> bool,
+        barrier: impl Fn(NodeId) -> bool,
+    ) -> Option<Vec<NodeId>> {
         let mut queue = VecDeque::from([from]);
         while let Some(node) = queue.pop_front() {
             for next in self.successors(node) {
-                if cause[next.index()].is_some() {
+                if self.rank(next) > last || !scratch.meet(next, node) {
                     continue;
                 }
-                cause[next.index()] = Some(node);
                 if goal(next) {
                     let mut path = vec![next];
                     let mut at = node;
                     while at != from {
                         path.push(at);
-                        at = cause[at.index()].unwrap_or(from);
+                        at = scratch.before(at);
                     }
                     path.push(from);
                     path.reverse();
@@ -100,7 +207,7 @@ impl<'a> Cfg<'a> {
 
     /// Control can leave `from` and arrive at `to` without passing `around`.
     pub(super) fn reaches(&self, from: NodeId, to: NodeId, around: NodeId) -> bool {
-        self.path(from, |node| node == to, |node| node == around).is_some()
+        self.path_before(self.rank(to), from, |node| node == to, |node| node == around).is_some()
     }
 }
 
@@ -108,9 +215,9 @@ impl<'a> Cfg<'a> {
 fn loop_depths(program: &Program, order: &[NodeId], position: &[Option<usize>]) -> Vec<u32> {
     let mut depth = vec![0; program.graph.node_count()];
     let mut regions = vec![order.to_vec()];
+    let mut index = vec![None; program.graph.node_count()];
     while let Some(region) = regions.pop() {
         let mut inside: DiGraph<NodeId, ()> = DiGraph::new();
-        let mut index = vec![None; program.graph.node_count()];
         for node in &region {
             index[node.index()] = Some(inside.add_node(*node));
         }
@@ -121,7 +228,7 @@ fn loop_depths(program: &Program, order: &[NodeId], position: &[Option<usize>]) 
                 }
             }
         }
-        for component in tarjan_scc(&inside) {
+        for component in kosaraju_scc(&inside) {
             let cyclic = component.len() > 1 || inside.contains_edge(component[0], component[0]);
             if !cyclic {
                 continue;
@@ -134,6 +241,7 @@ fn loop_depths(program: &Program, order: &[NodeId], position: &[Option<usize>]) 
             nodes.remove(0);
             regions.push(nodes);
         }
+        region.iter().for_each(|node| index[node.index()] = None);
     }
     depth
 }

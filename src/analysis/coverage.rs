@@ -11,19 +11,21 @@ use super::pair::Pair;
 use super::program::{BlemishKind, Event};
 use super::s3_pointer;
 use super::verdict::Reason;
+use crate::mutants::{Mutant, off};
 
 pub(super) fn check(pair: &Pair<'_>, reasons: &mut Vec<Reason>) {
-    for blemish in &pair.program.blemishes {
-        let concerned = blemish.objects.is_empty() || blemish.objects.iter().any(|object| pair.has(*object));
+    for blemish in pair.program.blemishes.iter().filter(|blemish| !off(Mutant::c_blemish(&blemish.kind))) {
+        let of_all = blemish.objects.is_empty() && !off(Mutant::CBlemishOfAll);
+        let concerned = of_all || blemish.objects.iter().any(|object| pair.has(*object));
         if let (true, Some(decline)) = (concerned, blemish_reason(&blemish.kind)) {
             reasons.push(pair.reason_at_site(decline, blemish.site.clone()));
         }
     }
-    if pair.program.module.selects_devices {
+    if pair.program.module.selects_devices && !off(Mutant::CSeveralDevices) {
         let site = pair.program.object(pair.device).site.clone();
         reasons.push(pair.reason_at_site(Decline::SeveralDevices, site));
     }
-    if s3_pointer::escapes(pair) {
+    if s3_pointer::escapes(pair) && !off(Mutant::CUnresolvedCopy) {
         for &node in pair.cfg.order() {
             if let Event::Copy(copy) = &pair.program.node(node).event
                 && (copy.dst.object.is_none() || copy.src.object.is_none())

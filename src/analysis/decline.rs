@@ -191,6 +191,15 @@ pub enum Decline {
         /// The call.
         callee: String,
     },
+    /// S4: no function has both the buffer and the one that it is copied from or to in sight.
+    DifferentFunctions {
+        /// The device buffer.
+        buffer: String,
+        /// Its function.
+        function: String,
+        /// Why that function was not joined with others.
+        why: String,
+    },
     /// S5: the host touches p while unrelated GPU work may be running.
     HostAccessInFlight {
         /// The work.
@@ -334,6 +343,8 @@ rows! {
         "reset the device after the last use of the buffer";
     Decline::MayBeReset { .. } => "ESR258", "S4-may-be-reset",
         "make the callee visible (same file, static, LTO) or give it a model";
+    Decline::DifferentFunctions { .. } => "ESR259", "S4-different-functions",
+        "define the functions that allocate, use and free the two buffers in one file, or link with LTO (-flto)";
     Decline::HostAccessInFlight { .. } => "ESR260", "S5-host-access-in-flight",
         "wait for the device before the host touches the buffer; or set access=concurrent for devices with concurrentManagedAccess";
     Decline::AllocatedInFlight { .. } => "ESR261", "S5-allocated-in-flight",
@@ -431,6 +442,9 @@ impl fmt::Display for Decline {
             Self::UsedAfterReset { buffer } => write!(f, "`{buffer}` is used after the device was reset"),
             Self::MayBeReset { callee } => {
                 write!(f, "`{callee}` is not known and may reset the device; the host buffer is used afterwards")
+            }
+            Self::DifferentFunctions { buffer, function, why } => {
+                write!(f, "`{buffer}` and what it is copied from or to are not both allocated in `{function}`: {why}")
             }
             Self::HostAccessInFlight { work } => {
                 write!(f, "the host touches the buffer here while {work} may be running")

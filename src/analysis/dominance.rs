@@ -7,6 +7,7 @@ use petgraph::algo::dominators::simple_fast;
 use petgraph::graph::{DiGraph, NodeIndex};
 
 /// The dominator tree of the nodes that control can reach from a root.
+#[derive(Clone)]
 pub(crate) struct Dominance {
     /// When a walk of the tree enters and leaves each node's subtree; `None` where control never gets.
     spans: Vec<Option<(u32, u32)>>,

@@ -3,10 +3,11 @@
 //! What was never written is never read, by the theorem's premise, except by linking copies, and what those copy stays unwritten. So
 //! overwriting it harms nobody: that is what lets `memset(h, 0)` pass before the device buffer got its first value.
 
-use super::access::{Accesses, link};
-use super::cfg::Cfg;
+use super::access::link;
 use super::dataflow::forward;
-use super::program::{Event, NodeId, ObjectId, Program};
+use super::pair::Pair;
+use super::program::{Event, NodeId};
+use crate::mutants::{Mutant, off};
 
 /// Whether each buffer may hold a written byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,13 +17,8 @@ pub(super) struct Written {
 }
 
 /// The state before each node; `None` where control never gets.
-pub(super) fn written(
-    program: &Program,
-    cfg: &Cfg<'_>,
-    accesses: &Accesses,
-    host: ObjectId,
-    device: ObjectId,
-) -> Vec<Option<Written>> {
+pub(super) fn written(pair: &Pair<'_>) -> Vec<Option<Written>> {
+    let Pair { program, cfg, accesses, host, device, .. } = *pair;
     let join = |into: &mut Written, from: &Written| {
         let old = *into;
         into.host |= from.host;
@@ -31,6 +27,9 @@ pub(super) fn written(
     };
     let transfer = |node: NodeId, state: &mut Written| {
         if let Some(copy) = link(program, host, device, node) {
+            if off(Mutant::S1LinkWrites) {
+                return;
+            }
             if copy.src.object == Some(host) {
                 state.device |= state.host;
             } else {
@@ -39,14 +38,15 @@ pub(super) fn written(
             return;
         }
         match program.node(node).event {
+            _ if off(Mutant::S1AllocationIsNew) => {}
             Event::Alloc(object) if object == host => state.host = false,
             Event::Alloc(object) if object == device => state.device = false,
             _ => {}
         }
-        for touch in accesses.at(node).iter().filter(|touch| touch.writes) {
+        for touch in accesses.at(node).iter().filter(|touch| touch.writes && !off(Mutant::S1WritesCount)) {
             state.host |= touch.object == host;
             state.device |= touch.object == device;
         }
     };
-    forward(program, cfg, Written::default(), join, transfer)
+    forward(program, cfg, pair.region, Written::default(), join, transfer)
 }

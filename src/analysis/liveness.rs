@@ -7,11 +7,15 @@
 //! never read the copy read nothing that matters. What ends a value is a write that covers every byte at every visit, and the allocation
 //! of a new object. Host code made of single stores therefore never ends one.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
-use super::access::{Accesses, link};
+use rustc_hash::FxHashMap;
+
+use super::access::{Accesses, Touch, link};
 use super::cfg::Cfg;
+use super::pair::Pair;
 use super::program::{Event, NodeId, ObjectId, Program};
+use crate::mutants::{Mutant, off};
 
 /// One pair's values.
 pub(super) struct Liveness<'a> {
@@ -20,9 +24,21 @@ pub(super) struct Liveness<'a> {
     pub(super) accesses: &'a Accesses,
     pub(super) host: ObjectId,
     pub(super) device: ObjectId,
+    /// Behind this rank nothing reads the pair.
+    pub(super) last: usize,
 }
 
-impl Liveness<'_> {
+impl<'a> Liveness<'a> {
+    pub(super) fn of(pair: &Pair<'a>) -> Self {
+        let Pair { program, cfg, accesses, host, device, region, .. } = *pair;
+        // Work that kept a pointer may read at every exit.
+        let kept = pair.nodes.iter().any(|node| match &program.node(*node).event {
+            Event::Enqueue { work, .. } => work.captures.iter().any(|object| pair.has(*object)),
+            _ => false,
+        });
+        Self { program, cfg, accesses, host, device, last: if kept { usize::MAX } else { region.last } }
+    }
+
     fn partner(&self, object: ObjectId) -> ObjectId {
         if object == self.host { self.device } else { self.host }
     }
@@ -31,10 +47,10 @@ impl Liveness<'_> {
     pub(super) fn read_after(&self, event: NodeId, object: ObjectId) -> Option<Vec<NodeId>> {
         // Nodes paired with the buffer that holds the value when control arrives there.
         type Place = (NodeId, ObjectId);
-        let mut cause: BTreeMap<Place, Option<Place>> = BTreeMap::new();
+        let mut cause: FxHashMap<Place, Option<Place>> = FxHashMap::default();
         let mut queue: VecDeque<Place> = VecDeque::new();
         for next in self.cfg.successors(event) {
-            if cause.insert((next, object), None).is_none() {
+            if self.cfg.rank(next) <= self.last && cause.insert((next, object), None).is_none() {
                 queue.push_back((next, object));
             }
         }
@@ -57,10 +73,11 @@ impl Liveness<'_> {
             }
             if let Some(copy) = link(self.program, self.host, self.device, node)
                 && copy.src.object == Some(held)
+                && !off(Mutant::S1LinkPassesOn)
             {
                 holders.push(self.partner(held));
             }
-            for next in self.cfg.successors(node) {
+            for next in self.cfg.successors(node).filter(|next| self.cfg.rank(*next) <= self.last) {
                 for &holder in &holders {
                     cause.entry((next, holder)).or_insert_with(|| {
                         queue.push_back((next, holder));
@@ -76,15 +93,21 @@ impl Liveness<'_> {
     fn reads(&self, node: NodeId, object: ObjectId) -> bool {
         // Work of others that kept the pointer may run after the function has returned.
         if matches!(self.program.node(node).event, Event::Exit { .. }) && self.accesses.is_captured(object, node) {
-            return true;
+            return !off(Mutant::S1KeptAtExit);
         }
-        link(self.program, self.host, self.device, node).is_none()
+        (link(self.program, self.host, self.device, node).is_none() || off(Mutant::S1LinkIsNoRead))
             && self.accesses.at(node).iter().any(|touch| touch.object == object && !touch.writes)
     }
 
     /// No byte of the object keeps its value over the node.
     fn ends(&self, node: NodeId, object: ObjectId) -> bool {
-        matches!(self.program.node(node).event, Event::Alloc(new) if new == object)
-            || self.accesses.at(node).iter().any(|touch| touch.object == object && touch.writes && touch.whole)
+        let ends = |touch: &Touch| {
+            touch.object == object
+                && touch.writes
+                && (touch.whole || off(Mutant::S1PartEnds))
+                && !off(Mutant::S1WholeEnds)
+        };
+        matches!(self.program.node(node).event, Event::Alloc(new) if new == object && !off(Mutant::S1AllocationEnds))
+            || self.accesses.at(node).iter().any(ends)
     }
 }

@@ -11,11 +11,14 @@
 //! 2. So whatever P, free of races by premise, ordered is ordered in P'; and conflicting accesses of p that P did not have to order are
 //!    ordered in P' (S2). P' has no race either, and both programs behave as their eager executions do.
 //! 3. Eager executions are sequential. On each path, whenever a byte of h or d will still be read, p holds its value: a write keeps that
-//!    by S1, a linking copy because its source's value is in p already, an allocation because what it makes was never written.
-//! 4. p exists at every access (S4), nobody can tell its two names apart (S3), nothing else touches it (C), and the machine lets the
-//!    host touch it (S5, if p is managed memory on a device with exclusive access).
+//!    by S1, a linking copy because its source's value is in p already, an allocation because what it makes was never written and nothing
+//!    is done to p. (One h may meet many d's, one after the other, or none; each allocation is a new buffer in P and the same p in P'.)
+//! 4. p exists as long as one of its names does, and goes with the last (S4), nobody can tell its two names apart (S3), nothing else touches
+//!    it (C), and the machine lets the host touch it (S5, if p is managed memory on a device with exclusive access).
 //!
-//! Premises, as in the paper: P has no race, reads nothing unwritten but by linking copies, and allocations succeed.
+//! Premises, as in the paper: P has no race, reads nothing unwritten but by linking copies, and allocations succeed. Where P allocates
+//! nothing on the device because there is none, p need not exist (S4). And a kernel that is certain to write all of a buffer is certain to
+//! run: a launch that fails, by a block that is too large for the kernel, say, is an error of P that P' may show in another way.
 
 mod access;
 mod candidate;
@@ -31,6 +34,7 @@ mod pair;
 mod pending;
 mod plan;
 pub mod program;
+mod repair;
 mod rewritten;
 mod s1_value;
 mod s2_order;
@@ -43,11 +47,14 @@ mod testing;
 mod tests;
 pub mod verdict;
 
+use std::collections::BTreeSet;
+
+use crate::mutants::{Mutant, off};
 use access::Accesses;
 use candidate::Candidate;
 use cfg::Cfg;
 use pair::Pair;
-use program::{ObjectId, Program, Site};
+use program::{NodeId, ObjectId, Program, Site};
 use rewritten::{Merge, Order, Rewritten};
 use s4_lifetime::Lifetime;
 use verdict::{Decision, Decline, Note, Reason, Verdict};
@@ -80,9 +87,12 @@ pub struct Options {
     pub target: Target,
     /// What the device allows.
     pub access: AccessMode,
-    /// Suggest the wait that would repair a pair to which only an order is missing.
+    /// Put in the waits that repair pairs to which only an order is missing ([`repair`]); else they are suggested.
     pub repair: bool,
-    /// θ_min in bytes: pairs of a smaller constant size are left alone.
+    /// θ_min in bytes: pairs of a smaller constant size are left alone. Where only the running program knows the size, `Adaptive` compares
+    /// it there. `Managed` does not: p below θ_min would have to be two buffers, so that each call of the pair needs both its ways, which is
+    /// what `Adaptive` is. Merging a small buffer is as right as merging a large one and costs at most what managed memory costs, so such a
+    /// pair is merged, with [`Note::SizeNotCompared`].
     pub theta_min: u64,
     /// At most this many pairs are merged, to bisect a fault. (The proof is of all merges together, so leaving some out afterwards would
     /// not be covered by it.)
@@ -104,14 +114,20 @@ impl Default for Options {
 /// One verdict for each candidate pair of the function, ordered by host and device object.
 #[must_use]
 pub fn analyse(program: &Program, options: &Options) -> Vec<Verdict> {
+    if options.repair { repair::analyse(program, options) } else { decide(program, options) }
+}
+
+/// The verdicts on a program as it is.
+fn decide(program: &Program, options: &Options) -> Vec<Verdict> {
     let cfg = Cfg::new(program);
-    let candidates = candidate::candidates(program, cfg.order());
-    if candidates.is_empty() {
+    let linked = candidate::linked(program, cfg.order());
+    if linked.is_empty() {
         return Vec::new();
     }
     let accesses = Accesses::new(program, &cfg);
+    let candidates = linked.into_iter().map(|(pair, links)| Candidate::new(&cfg, &accesses, pair, links));
     let prover = Prover { program, cfg: &cfg, accesses: &accesses, options };
-    let judged: Vec<Judged> = candidates.into_iter().map(|candidate| prover.judge_alone(candidate)).collect();
+    let judged: Vec<Judged> = candidates.map(|candidate| prover.judge_alone(candidate)).collect();
     let accepted = prover.choose(&judged);
     prover.verdicts(&judged, &accepted)
 }
@@ -132,21 +148,26 @@ struct Prover<'a> {
 }
 
 impl<'a> Prover<'a> {
-    fn pair(&self, candidate: &Candidate) -> Pair<'a> {
+    fn pair<'c>(&self, candidate: &'c Candidate) -> Pair<'c>
+    where
+        'a: 'c,
+    {
         Pair {
             program: self.program,
             cfg: self.cfg,
             accesses: self.accesses,
             host: candidate.host,
             device: candidate.device,
+            nodes: &candidate.nodes,
+            region: candidate.region,
         }
     }
 
-    fn rewritten<'m>(&self, merges: &'m [Merge]) -> Rewritten<'m>
+    fn rewritten<'m>(&self, merges: &'m [Merge<'m>]) -> Rewritten<'m>
     where
         'a: 'm,
     {
-        let rewritten = Rewritten::new(self.program, merges);
+        let rewritten = Rewritten::new(self.program, self.accesses, merges);
         match self.options.target {
             Target::Managed => rewritten,
             Target::Adaptive => rewritten.decided_at_run_time(),
@@ -181,21 +202,31 @@ impl<'a> Prover<'a> {
         let mut chosen: Vec<usize> = candidate::matching(&edges).into_iter().map(|edge| eligible[edge]).collect();
         chosen.truncate(limit);
         let by_weight = |index: &usize| (judged[*index].weight, std::cmp::Reverse(*index));
-        while let Some(worst) = self.failing(judged, &chosen).into_iter().min_by_key(by_weight) {
+        let order_of = |chosen: &[usize], known: Option<&Order>| {
+            self.order(judged, if off(Mutant::JointOrder) { &[] } else { chosen }, known)
+        };
+        let mut order = order_of(&chosen, None);
+        loop {
+            let failing = chosen.iter().copied().filter(|index| self.fails(&judged[*index], &order));
+            let Some(worst) = failing.min_by_key(by_weight) else { break };
             chosen.retain(|index| *index != worst);
+            order = order_of(&chosen, Some(&order));
         }
         let mut others = eligible;
         others.sort_by_key(|index| std::cmp::Reverse(by_weight(index)));
         loop {
             let addable = others.iter().find_map(|index| {
-                if chosen.len() >= limit || chosen.contains(index) || rival(judged, &chosen, *index).is_some() {
+                let rival = rival(judged, &chosen, *index).filter(|_| !off(Mutant::OnePartner));
+                if chosen.len() >= limit || chosen.contains(index) || rival.is_some() {
                     return None;
                 }
                 let more = [chosen.as_slice(), &[*index]].concat();
-                self.failing(judged, &more).is_empty().then_some(more)
+                let with = order_of(&more, Some(&order));
+                let all_pass = more.iter().rev().all(|index| !self.fails(&judged[*index], &with));
+                all_pass.then_some((more, with))
             });
             match addable {
-                Some(more) => chosen = more,
+                Some(more) => (chosen, order) = more,
                 None => break,
             }
         }
@@ -203,12 +234,27 @@ impl<'a> Prover<'a> {
         chosen
     }
 
-    /// Those of `chosen` that break S2 or S5 when just these are merged.
-    fn failing(&self, judged: &[Judged], chosen: &[usize]) -> Vec<usize> {
+    /// The order when just these are merged; `known` is one of other merges.
+    fn order(&self, judged: &[Judged], chosen: &[usize], known: Option<&Order>) -> Order {
         let merges = merges(judged, chosen);
         let rewritten = self.rewritten(&merges);
-        let order = Order::new(&rewritten, self.cfg, self.accesses);
-        chosen.iter().copied().filter(|index| !self.judge_order(&judged[*index], &order).0.is_empty()).collect()
+        match known {
+            Some(known) => known.with(&rewritten, self.cfg, self.accesses),
+            None => Order::new(&rewritten, self.cfg, self.accesses),
+        }
+    }
+
+    /// The pair breaks S2, or S5 where that counts, on this order: [`Self::judge_order`] has a reason.
+    fn fails(&self, judged: &Judged, order: &Order) -> bool {
+        let pair = self.pair(&judged.candidate);
+        s2_order::fails(&pair, order)
+            || self.exclusive_counts() && exclusive::fails(&pair, judged.lifetime.as_ref(), order)
+    }
+
+    /// Whether a pair that breaks S5 is declined.
+    fn exclusive_counts(&self) -> bool {
+        let options = self.options;
+        (options.target, options.access) == (Target::Managed, AccessMode::Exclusive) && !off(Mutant::S5Declines)
     }
 
     /// What is said against the pair on this order, and whether S5 holds.
@@ -219,9 +265,8 @@ impl<'a> Prover<'a> {
         let mut exclusive = Vec::new();
         exclusive::check(&pair, judged.lifetime.as_ref(), order, &mut exclusive);
         let exclusive_ok = exclusive.is_empty();
-        match (self.options.target, self.options.access) {
-            (Target::Managed, AccessMode::Exclusive) => reasons.extend(exclusive),
-            (Target::Managed, AccessMode::Concurrent) | (Target::Adaptive, _) => {}
+        if self.exclusive_counts() {
+            reasons.extend(exclusive);
         }
         (reasons, exclusive_ok)
     }
@@ -235,13 +280,15 @@ impl<'a> Prover<'a> {
             let (decision, notes) = match lifetime {
                 Some(lifetime) if accepted.contains(&index) => {
                     let (_, exclusive_ok) = self.judge_order(&judged[index], &order);
-                    let plan = plan::plan(candidate, lifetime, &rewritten, self.cfg, &order, exclusive_ok);
+                    let plan = plan::plan(candidate, lifetime, &rewritten, &order, exclusive_ok);
                     (Decision::Accept(plan), self.notes(candidate, exclusive_ok))
                 }
-                _ => (Decision::Decline(self.reasons(judged, accepted, index)), Vec::new()),
+                _ => (Decision::Decline(self.reasons(judged, accepted, &order, index)), Vec::new()),
             };
             let copies: Vec<Site> = candidate.links.iter().map(|node| self.program.node(*node).site.clone()).collect();
-            Verdict { host: candidate.host, device: candidate.device, copies, decision, notes }
+            let saved_per_iteration = candidate::saved_per_iteration(&self.pair(candidate), &candidate.links);
+            let (host, device) = (candidate.host, candidate.device);
+            Verdict { host, device, copies, saved_per_iteration, decision, notes }
         };
         (0..judged.len()).map(verdict).collect()
     }
@@ -260,7 +307,7 @@ impl<'a> Prover<'a> {
 
     /// Everything against a pair that is not merged: what is said against it alone, a rival, and order if it were merged beside the
     /// accepted ones.
-    fn reasons(&self, judged: &[Judged], accepted: &[usize], index: usize) -> Vec<Reason> {
+    fn reasons(&self, judged: &[Judged], accepted: &[usize], order: &Order, index: usize) -> Vec<Reason> {
         let mut reasons = judged[index].reasons.clone();
         let pair = self.pair(&judged[index].candidate);
         let rival = rival(judged, accepted, index);
@@ -270,18 +317,14 @@ impl<'a> Prover<'a> {
         }
         if rival.is_none() {
             let with = [accepted, &[index]].concat();
-            let merges = merges(judged, &with);
-            let rewritten = self.rewritten(&merges);
-            let order = Order::new(&rewritten, self.cfg, self.accesses);
+            let order = self.order(judged, &with, Some(order));
             reasons.extend(self.judge_order(&judged[index], &order).0);
             if reasons.is_empty() {
                 // It passes itself; then an accepted pair would not any more, and its reasons are what stands against this one.
                 reasons.extend(accepted.iter().flat_map(|other| self.judge_order(&judged[*other], &order).0));
             }
         }
-        if self.options.repair {
-            suggest(&mut reasons);
-        }
+        suggest(&mut reasons);
         reasons
     }
 }
@@ -300,27 +343,19 @@ fn rival(judged: &[Judged], accepted: &[usize], index: usize) -> Option<(ObjectI
     })
 }
 
-fn merges(judged: &[Judged], chosen: &[usize]) -> Vec<Merge> {
+fn merges<'a>(judged: &'a [Judged], chosen: &[usize]) -> Vec<Merge<'a>> {
+    static NOWHERE: BTreeSet<NodeId> = BTreeSet::new();
     let merge = |index: &usize| {
         let Judged { candidate, lifetime, .. } = &judged[*index];
-        Merge {
-            host: candidate.host,
-            device: candidate.device,
-            releases: lifetime.as_ref().map(|lifetime| lifetime.releases.clone()).unwrap_or_default(),
-        }
+        let releases = lifetime.as_ref().map_or(&NOWHERE, |lifetime| &lifetime.releases);
+        Merge { host: candidate.host, device: candidate.device, releases }
     };
     chosen.iter().map(merge).collect()
 }
 
 /// If nothing but order is missing, a wait repairs the pair: adding order never breaks P.
 fn suggest(reasons: &mut [Reason]) {
-    let orders = |reason: &Reason| {
-        matches!(
-            reason.decline,
-            Decline::KernelPending { .. } | Decline::CopyPending | Decline::HostAccessInFlight { .. }
-        )
-    };
-    if !reasons.iter().all(orders) {
+    if !reasons.iter().all(|reason| reason.order.is_some()) {
         return;
     }
     for reason in reasons {

@@ -1,11 +1,11 @@
 //! One candidate pair and what every condition needs to look at it; and how its reasons are worded.
 
 use super::access::{Accesses, Touch};
-use super::cfg::Cfg;
+use super::cfg::{Cfg, Region};
 use super::decline::Decline;
 use super::pending::Item;
 use super::program::{Event, NodeId, ObjectId, Program, Site, WorkKind};
-use super::verdict::Reason;
+use super::verdict::{MissingOrder, Reason};
 
 /// A witness shows at most this many events between its two ends; a reader needs the turns, not every step.
 const WITNESS_MIDDLE: usize = 10;
@@ -18,6 +18,11 @@ pub(super) struct Pair<'a> {
     pub(super) accesses: &'a Accesses,
     pub(super) host: ObjectId,
     pub(super) device: ObjectId,
+    /// The nodes that mention one of the two, in the order of control. At all others nothing happens to the pair, so what a condition costs
+    /// goes by these and not by the function.
+    pub(super) nodes: &'a [NodeId],
+    /// Around [`Self::nodes`].
+    pub(super) region: Region,
 }
 
 impl<'a> Pair<'a> {
@@ -65,11 +70,21 @@ impl<'a> Pair<'a> {
                 .map(|(_, node)| (self.program.node(*node).site.clone(), describe(self.program, *node)))
                 .collect(),
             suggestion: None,
+            order: None,
         }
     }
 
+    /// A reason that is nothing but the missing order of pending work before a node.
+    pub(super) fn unordered(&self, decline: Decline, item: Item, at: NodeId, path: &[NodeId]) -> Reason {
+        let work = match item {
+            Item::Outside => None,
+            Item::Work(node) | Item::StreamWait(node) => Some(node),
+        };
+        Reason { order: Some(MissingOrder { work, at }), ..self.reason_on(decline, at, path) }
+    }
+
     pub(super) fn reason_at_site(&self, decline: Decline, at: Site) -> Reason {
-        Reason { decline, at, witness: Vec::new(), suggestion: None }
+        Reason { decline, at, witness: Vec::new(), suggestion: None, order: None }
     }
 
     fn tells(&self, node: NodeId) -> bool {

@@ -13,11 +13,13 @@
 //! a linking copy goes or stays at run time ([`super::Target::Adaptive`]), the state behind it is the join of both.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
-use super::cfg::Cfg;
-use super::dataflow::forward;
+use super::cfg::{Cfg, Region};
+use super::dataflow::Forward;
 use super::program::{Copy, CudaEventId, Event, NodeId, Program, Stream, StreamId, WaitScope};
 use super::rewritten::{Rewritten, Role};
+use crate::mutants::{Mutant, off};
 
 /// Something that a wait would wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,7 +43,8 @@ pub(super) struct Cover {
 /// The state: see the module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Pending {
-    items: BTreeMap<Item, Cover>,
+    /// Most nodes have the state of the one before, and share it.
+    items: Rc<BTreeMap<Item, Cover>>,
 }
 
 impl Pending {
@@ -65,26 +68,39 @@ impl Pending {
 
     /// Grows to cover both; tells whether it grew.
     pub(super) fn join(&mut self, other: &Self) -> bool {
+        if Rc::ptr_eq(&self.items, &other.items) {
+            return false;
+        }
         let mut grown = false;
-        for (item, cover) in &other.items {
-            match self.items.get_mut(item) {
+        for (item, cover) in other.items.iter() {
+            match self.items.get(item) {
+                None if off(Mutant::S2JoinKeepsBoth) => {}
                 None => {
-                    self.items.insert(*item, *cover);
+                    self.change().insert(*item, *cover);
                     grown = true;
                 }
                 Some(mine) => {
-                    let both = Cover { streams: mine.streams & cover.streams, events: mine.events & cover.events };
-                    grown |= both != *mine;
-                    *mine = both;
+                    let mut both = Cover { streams: mine.streams & cover.streams, events: mine.events & cover.events };
+                    if off(Mutant::S2JoinAgrees) {
+                        both = Cover { streams: mine.streams | cover.streams, events: mine.events | cover.events };
+                    }
+                    if both != *mine {
+                        self.change().insert(*item, both);
+                        grown = true;
+                    }
                 }
             }
         }
         grown
     }
 
+    fn change(&mut self) -> &mut BTreeMap<Item, Cover> {
+        Rc::make_mut(&mut self.items)
+    }
+
     fn queue(&mut self, streams: Streams<'_>, item: Item, stream: StreamId) {
         let bit = streams.bit(stream);
-        for cover in self.items.values_mut() {
+        for cover in self.change().values_mut() {
             if streams.ordered(*cover, stream) {
                 cover.streams |= bit;
             }
@@ -94,21 +110,32 @@ impl Pending {
 
     fn add(&mut self, item: Item, bit: u64) {
         // An earlier visit's item of the same node may be pending too: both must be covered.
-        let cover = self.items.entry(item).or_insert(Cover { streams: bit, events: 0 });
-        *cover = Cover { streams: cover.streams & bit, events: 0 };
+        let old = self.items.get(&item).copied();
+        let events = old.filter(|_| off(Mutant::S2QueuedAgain)).map_or(0, |old| old.events);
+        let new = Cover { streams: old.map_or(bit, |old| old.streams & bit), events };
+        if old != Some(new) {
+            self.change().insert(item, new);
+        }
     }
 
     fn wait(&mut self, streams: Streams<'_>, scope: WaitScope) {
         match scope {
-            WaitScope::Device => self.items.clear(),
+            WaitScope::Device if off(Mutant::S2DeviceWait) => {}
+            WaitScope::Device => self.keep(|_| false),
             WaitScope::Stream(stream) => {
                 let bit = streams.bit(stream);
-                self.items.retain(|_, cover| cover.streams & bit == 0);
+                self.keep(|cover| cover.streams & bit == 0 && !off(Mutant::S2StreamWaitScope));
             }
             WaitScope::Event(event) => {
                 let bit = streams.event_bit(event);
-                self.items.retain(|_, cover| cover.events & bit == 0);
+                self.keep(|cover| cover.events & bit == 0 && !off(Mutant::S2EventWaitScope));
             }
+        }
+    }
+
+    fn keep(&mut self, stays: impl Fn(Cover) -> bool) {
+        if self.items.values().any(|cover| !stays(*cover)) {
+            self.change().retain(|_, cover| stays(*cover));
         }
     }
 
@@ -120,16 +147,16 @@ impl Pending {
         self.queue(streams, Item::Work(node), copy.stream);
         if copy.waits_after {
             self.wait(streams, WaitScope::Stream(copy.stream));
-            self.items.remove(&Item::Work(node));
+            self.change().remove(&Item::Work(node));
         }
     }
 
     fn record(&mut self, streams: Streams<'_>, event: CudaEventId, stream: StreamId) {
         let (stream_bit, event_bit) = (streams.bit(stream), streams.event_bit(event));
-        for cover in self.items.values_mut() {
+        for cover in self.change().values_mut() {
             if cover.streams & stream_bit != 0 {
                 cover.events |= event_bit;
-            } else {
+            } else if !off(Mutant::S2RecordReplaces) {
                 cover.events &= !event_bit;
             }
         }
@@ -137,12 +164,14 @@ impl Pending {
 
     fn stream_wait(&mut self, streams: Streams<'_>, node: NodeId, stream: StreamId, event: CudaEventId) {
         let (stream_bit, event_bit) = (streams.bit(stream), streams.event_bit(event));
-        for cover in self.items.values_mut() {
+        for cover in self.change().values_mut() {
             if cover.events & event_bit != 0 {
                 cover.streams |= stream_bit;
             }
         }
-        self.add(Item::StreamWait(node), stream_bit);
+        if !off(Mutant::S2StreamWaitPends) {
+            self.add(Item::StreamWait(node), stream_bit);
+        }
     }
 }
 
@@ -162,12 +191,16 @@ impl<'a> Streams<'a> {
     }
 
     fn bit(self, stream: StreamId) -> u64 {
-        if self.kind(stream) == Stream::Unknown { 0 } else { 1_u64.checked_shl(stream.0).unwrap_or(0) }
+        if self.kind(stream) == Stream::Unknown && !off(Mutant::S2UnknownStream) {
+            0
+        } else {
+            1_u64.checked_shl(stream.0).unwrap_or(0)
+        }
     }
 
     fn event_bit(self, event: CudaEventId) -> u64 {
         let unique = self.program.cuda_events.get(event.0 as usize).is_some_and(|event| event.unique);
-        if unique { 1_u64.checked_shl(event.0).unwrap_or(0) } else { 0 }
+        if unique || off(Mutant::S2UniqueEvent) { 1_u64.checked_shl(event.0).unwrap_or(0) } else { 0 }
     }
 
     /// Work on the one holds back later work on the other because of their kinds.
@@ -182,46 +215,60 @@ impl<'a> Streams<'a> {
 
     /// Whatever is queued on `stream` now runs after an item with this cover.
     pub(super) fn ordered(self, cover: Cover, stream: StreamId) -> bool {
+        let tracked = u32::try_from(self.program.streams.len()).unwrap_or(64).min(64);
         self.bit(stream) != 0
-            && (0..64).map(StreamId).any(|covered| {
-                cover.streams & self.bit(covered) != 0 && (covered == stream || self.related(covered, stream))
+            && (0..tracked).map(StreamId).any(|covered| {
+                cover.streams & self.bit(covered) != 0
+                    && (covered == stream
+                        || self.related(covered, stream) && !off(Mutant::S2Barrier)
+                        || off(Mutant::S2StreamsApart))
             })
     }
 }
 
-/// The state before each node of the rewritten program, with `waits` where linking copies and frees of merged objects were and behind
-/// copies that stay.
+/// By node, where a wait stands in P': where linking copies and frees of merged objects were, and behind copies that stay.
+pub(super) type Waits = Vec<Option<WaitScope>>;
+
+/// The state before each node of the rewritten program, with `waits`. `known`: a solution for other merges or other waits, and the nodes that
+/// do something else now.
 pub(super) fn pending(
     rewritten: &Rewritten<'_>,
     cfg: &Cfg<'_>,
-    waits: &BTreeMap<NodeId, WaitScope>,
+    waits: &[Option<WaitScope>],
+    known: Option<(&[Option<Pending>], &[NodeId])>,
 ) -> Vec<Option<Pending>> {
     let program = rewritten.program();
     let facts = program.module;
-    let mut entry = Pending::default();
-    if !facts.entry_quiet || facts.starts_threads || facts.other_devices {
-        entry.add(Item::Outside, 0);
+    let mut outside = Pending::default();
+    if !facts.entry_quiet && !off(Mutant::S2CallersWork) || facts.starts_threads || facts.other_devices {
+        outside.add(Item::Outside, 0);
     }
-    forward(program, cfg, entry, Pending::join, |node, state| {
+    let transfer = |node, state: &mut Pending| {
         transfer(rewritten, waits, node, state);
         if facts.starts_threads || facts.other_devices {
             // Another thread may have started something meanwhile; what runs on another device was not waited for.
             state.add(Item::Outside, 0);
         }
-    })
+    };
+    let analysis = Forward { program, cfg, region: Region::ALL, outside, join: Pending::join, transfer };
+    match known {
+        None => analysis.solve(),
+        Some((solution, changed)) => analysis.solve_again(solution, changed.iter().copied()),
+    }
 }
 
-fn transfer(rewritten: &Rewritten<'_>, waits: &BTreeMap<NodeId, WaitScope>, node: NodeId, state: &mut Pending) {
+fn transfer(rewritten: &Rewritten<'_>, waits: &[Option<WaitScope>], node: NodeId, state: &mut Pending) {
     let program = rewritten.program();
     let streams = Streams::new(program);
     let kept = |state: &mut Pending| {
-        if let Some(scope) = waits.get(&node) {
-            state.wait(streams, *scope);
+        if let Some(scope) = waits[node.index()] {
+            state.wait(streams, scope);
         }
     };
     match &program.node(node).event {
         Event::Skip | Event::Alloc(_) | Event::Host(_) | Event::Exit { .. } | Event::Opaque { launches: false, .. } => {
         }
+        Event::Opaque { launches: true, .. } if off(Mutant::S2UnknownCallsPend) => {}
         Event::Opaque { launches: true, .. } => state.add(Item::Work(node), 0),
         Event::Enqueue { stream, .. } => state.queue(streams, Item::Work(node), *stream),
         Event::Wait(scope) => state.wait(streams, *scope),
@@ -244,7 +291,7 @@ fn transfer(rewritten: &Rewritten<'_>, waits: &BTreeMap<NodeId, WaitScope>, node
                     state.join(&stays);
                 }
             }
-            Role::TouchesMerged => {
+            Role::TouchesMerged if !off(Mutant::S2MergedCopyWaits) => {
                 state.queue(streams, Item::Work(node), copy.stream);
                 kept(state);
             }
@@ -256,7 +303,13 @@ fn transfer(rewritten: &Rewritten<'_>, waits: &BTreeMap<NodeId, WaitScope>, node
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::access::Accesses;
     use crate::analysis::testing::{Build, reads};
+
+    fn rewritten(program: &Program) -> Rewritten<'_> {
+        let cfg = Cfg::new(program);
+        Rewritten::new(program, &Accesses::new(program, &cfg), &[])
+    }
 
     fn leq(small: &Pending, large: &Pending) -> bool {
         let mut join = large.clone();
@@ -283,7 +336,8 @@ mod tests {
         nodes.push(b.opaque("f"));
         b.exit();
         let program = b.done();
-        let rewritten = Rewritten::new(&program, &[]);
+        let rewritten = rewritten(&program);
+        let waits = vec![None; program.graph.node_count()];
         let mut seed = 3_u64;
         let mut random = || {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -294,7 +348,7 @@ mod tests {
             for node in &nodes {
                 if random() % 3 == 0 {
                     let cover = Cover { streams: random() % 32, events: random() % 2 };
-                    state.items.insert(Item::Work(*node), cover);
+                    state.change().insert(Item::Work(*node), cover);
                 }
             }
             state
@@ -307,8 +361,8 @@ mod tests {
             assert!(leq(&small, &large));
             for &node in &nodes {
                 let (mut from_small, mut from_large) = (small.clone(), large.clone());
-                transfer(&rewritten, &BTreeMap::new(), node, &mut from_small);
-                transfer(&rewritten, &BTreeMap::new(), node, &mut from_large);
+                transfer(&rewritten, &waits, node, &mut from_small);
+                transfer(&rewritten, &waits, node, &mut from_large);
                 assert!(leq(&from_small, &from_large), "{:?}", program.node(node).event);
             }
         }
@@ -327,7 +381,7 @@ mod tests {
         let end = b.exit();
         let program = b.done();
         let cfg = Cfg::new(&program);
-        let states = pending(&Rewritten::new(&program, &[]), &cfg, &BTreeMap::new());
+        let states = pending(&rewritten(&program), &cfg, &vec![None; program.graph.node_count()], None);
         assert!(states[waited.index()].as_ref().is_some_and(|state| state.any_work() == Some(Item::Work(queued))));
         assert!(states[end.index()].as_ref().is_some_and(|state| state.any_work().is_some()), "not taken for done");
     }

@@ -17,23 +17,24 @@
 //! Why dropping a wait is sound for all merges together: on any path, the first node of P that covers some work still finds it pending in
 //! P', because nothing before it waited for that work in P and P' adds no trust in any wait. So that node keeps its wait.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::access::{Accesses, link};
 use super::cfg::Cfg;
-use super::pending::{Item, Pending, Streams, pending};
+use super::pending::{Item, Pending, Streams, Waits, pending};
 use super::program::{Allocator, Copy, Event, NodeId, ObjectId, Program, Space, Stream, StreamId, WaitScope};
+use crate::mutants::{Mutant, off};
 
 /// A pair that P' merges.
-#[derive(Clone, Debug)]
-pub(super) struct Merge {
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Merge<'a> {
     pub(super) host: ObjectId,
     pub(super) device: ObjectId,
     /// The frees at which p may be released.
-    pub(super) releases: BTreeSet<NodeId>,
+    pub(super) releases: &'a BTreeSet<NodeId>,
 }
 
-impl Merge {
+impl Merge<'_> {
     pub(super) fn has(&self, object: ObjectId) -> bool {
         object == self.host || object == self.device
     }
@@ -55,20 +56,30 @@ pub(super) enum Role {
 /// P with its merges.
 pub(super) struct Rewritten<'a> {
     program: &'a Program,
-    merges: &'a [Merge],
+    merges: &'a [Merge<'a>],
+    /// By object, the merge that it is in.
+    merged: Vec<Option<usize>>,
     roles: Vec<Role>,
     links_may_stay: bool,
 }
 
 impl<'a> Rewritten<'a> {
-    pub(super) fn new(program: &'a Program, merges: &'a [Merge]) -> Self {
-        let merged = |object: ObjectId| merges.iter().any(|merge| merge.has(object));
+    pub(super) fn new(program: &'a Program, accesses: &Accesses, merges: &'a [Merge<'a>]) -> Self {
+        let mut merged = vec![None; program.objects.len()];
+        for (index, merge) in merges.iter().enumerate() {
+            for object in [merge.host, merge.device] {
+                merged[object.0 as usize].get_or_insert(index);
+            }
+        }
+        let of = |object: ObjectId| merged[object.0 as usize];
         let role = |node: NodeId| match &program.node(node).event {
-            Event::Free { object, .. } if merged(*object) => Role::FreesMerged,
+            Event::Free { object, .. } if of(*object).is_some() => Role::FreesMerged,
             Event::Copy(copy) => {
-                if merges.iter().any(|merge| link(program, merge.host, merge.device, node).is_some()) {
+                let sides = [copy.dst.object.and_then(of), copy.src.object.and_then(of)];
+                let links = |index: usize| link(program, merges[index].host, merges[index].device, node).is_some();
+                if sides.into_iter().flatten().any(links) {
                     Role::Linking
-                } else if [&copy.dst, &copy.src].iter().any(|side| side.object.is_some_and(merged)) {
+                } else if sides != [None; 2] {
                     Role::TouchesMerged
                 } else {
                     Role::Kept
@@ -76,8 +87,9 @@ impl<'a> Rewritten<'a> {
             }
             _ => Role::Kept,
         };
-        let roles = program.graph.node_indices().map(role).collect();
-        Self { program, merges, roles, links_may_stay: false }
+        let mut roles = vec![Role::Kept; program.graph.node_count()];
+        accesses.movers().iter().for_each(|node| roles[node.index()] = role(*node));
+        Self { program, merges, merged, roles, links_may_stay: false }
     }
 
     /// Which of the merges are carried out is known only at run time, one buffer at a time: everything that is said of P' holds whichever
@@ -98,66 +110,106 @@ impl<'a> Rewritten<'a> {
         self.roles[node.index()]
     }
 
-    /// The first merge that the copy touches; where two do, the wait behind it belongs to that one's plan.
-    pub(super) fn owner(&self, node: NodeId) -> Option<&Merge> {
-        let Event::Copy(copy) = &self.program.node(node).event else { return None };
-        let touches =
-            |merge: &&Merge| [&copy.dst, &copy.src].iter().any(|side| side.object.is_some_and(|o| merge.has(o)));
-        self.merges.iter().find(touches)
+    fn merge_of(&self, object: ObjectId) -> Option<&Merge<'a>> {
+        self.merged[object.0 as usize].map(|index| &self.merges[index])
     }
 
-    fn released_at(&self, node: NodeId) -> Option<&Merge> {
-        self.merges.iter().find(|merge| merge.releases.contains(&node))
+    /// The first merge that the copy touches; where two do, the wait behind it belongs to that one's plan.
+    pub(super) fn owner(&self, node: NodeId) -> Option<&Merge<'a>> {
+        let Event::Copy(copy) = &self.program.node(node).event else { return None };
+        let sides = [copy.dst.object, copy.src.object].into_iter().flatten();
+        sides.filter_map(|object| self.merged[object.0 as usize]).min().map(|index| &self.merges[index])
+    }
+
+    fn released_at(&self, node: NodeId) -> Option<&Merge<'a>> {
+        let Event::Free { object, .. } = &self.program.node(node).event else { return None };
+        self.merge_of(*object).filter(|merge| merge.releases.contains(&node))
     }
 
     /// The wait behind a copy that stays and touches a merged buffer.
     fn wait_behind(&self, copy: &Copy) -> Option<WaitScope> {
-        let source_merged_host = copy.src.object.is_some_and(|src| self.merges.iter().any(|merge| merge.host == src));
+        let source_merged_host =
+            copy.src.object.is_some_and(|src| self.merge_of(src).is_some_and(|merge| merge.host == src));
         let other_source_consumed = copy.host_source_consumed && !source_merged_host;
-        (copy.waits_before || copy.waits_after || other_source_consumed)
+        (copy.waits_before || copy.waits_after || other_source_consumed && !off(Mutant::R3OtherSourceConsumed))
             .then(|| stream_or_device(Streams::new(self.program), copy.stream))
     }
 }
 
 /// The order of P': the waits that are kept, and what may be pending with them.
 pub(super) struct Order {
-    pub(super) waits: BTreeMap<NodeId, WaitScope>,
+    pub(super) waits: Waits,
     pub(super) pending: Vec<Option<Pending>>,
+    /// How it was found, for [`Self::with`].
+    roles: Vec<Role>,
+    /// The waits behind copies that stay; the states with these alone; with all waits that may be needed as well; and those states.
+    always: Waits,
+    bare: Vec<Option<Pending>>,
+    all: Waits,
+    full: Vec<Option<Pending>>,
 }
 
 impl Order {
     pub(super) fn new(rewritten: &Rewritten<'_>, cfg: &Cfg<'_>, accesses: &Accesses) -> Self {
+        Self::find(None, rewritten, cfg, accesses)
+    }
+
+    /// The order of other merges of the same program. It is what [`Self::new`] finds; where the merges differ little, it costs little.
+    pub(super) fn with(&self, rewritten: &Rewritten<'_>, cfg: &Cfg<'_>, accesses: &Accesses) -> Self {
+        Self::find(Some(self), rewritten, cfg, accesses)
+    }
+
+    fn find(known: Option<&Self>, rewritten: &Rewritten<'_>, cfg: &Cfg<'_>, accesses: &Accesses) -> Self {
         let program = rewritten.program();
-        let mut always = BTreeMap::new();
-        for &node in cfg.order() {
+        let movers = accesses.movers();
+        // `old`: the waits and the states of another solution, for the roles of `known`, or, if `same`, for ours.
+        let solve = |waits: &Waits, old: Option<(&Waits, &[Option<Pending>])>, same: bool| {
+            let roles = if same { Some(&rewritten.roles) } else { known.map(|known| &known.roles) };
+            let (Some((old_waits, states)), Some(roles)) = (old, roles) else {
+                return pending(rewritten, cfg, waits, None);
+            };
+            let differs = |node: &NodeId| {
+                let at = node.index();
+                old_waits[at] != waits[at] || roles[at] != rewritten.roles[at]
+            };
+            let changed: Vec<NodeId> = movers.iter().copied().filter(differs).collect();
+            pending(rewritten, cfg, waits, Some((states, &changed)))
+        };
+        let mut always: Waits = vec![None; program.graph.node_count()];
+        for &node in movers {
             if let (Event::Copy(copy), Role::TouchesMerged) = (&program.node(node).event, rewritten.role(node)) {
-                always.extend(rewritten.wait_behind(copy).map(|scope| (node, scope)));
+                always[node.index()] = rewritten.wait_behind(copy).filter(|_| !off(Mutant::R3WaitBehindKept));
             }
         }
         // Scopes are chosen where nothing was waited for: that is a superset of what will be pending, so each is wide enough.
-        let bare = pending(rewritten, cfg, &always);
+        let bare = solve(&always, known.map(|known| (&known.always, known.bare.as_slice())), false);
         let needed = |node: NodeId, states: &[Option<Pending>]| {
             states[node.index()].as_ref().and_then(|state| needed_wait(rewritten, accesses, node, state))
         };
-        let candidates: BTreeMap<NodeId, WaitScope> =
-            cfg.order().iter().filter_map(|node| Some((*node, needed(*node, &bare)?))).collect();
+        let candidates: Vec<(NodeId, WaitScope)> =
+            movers.iter().filter_map(|node| Some((*node, needed(*node, &bare)?))).collect();
+        let mut all = always.clone();
+        candidates.iter().for_each(|(node, scope)| all[node.index()] = Some(*scope));
+        let full = solve(&all, known.map(|known| (&known.all, known.full.as_slice())), false);
         // Then those go that are needless given the others. Taking one away can make another needed again, which then stays for good.
-        let with = |dropped: &BTreeSet<NodeId>| {
-            let mut waits = always.clone();
-            waits.extend(candidates.iter().filter(|(node, _)| !dropped.contains(node)).map(|(n, s)| (*n, *s)));
-            waits
-        };
-        let full = pending(rewritten, cfg, &with(&BTreeSet::new()));
-        let mut dropped: BTreeSet<NodeId> =
-            candidates.keys().copied().filter(|node| needed(*node, &full).is_none()).collect();
+        let mut dropped: Vec<NodeId> =
+            candidates.iter().map(|(node, _)| *node).filter(|node| needed(*node, &full).is_none()).collect();
+        let mut found: Option<(Waits, Vec<Option<Pending>>)> = None;
         loop {
-            let waits = with(&dropped);
-            let states = pending(rewritten, cfg, &waits);
+            let mut waits = all.clone();
+            dropped.iter().for_each(|node| waits[node.index()] = always[node.index()]);
+            let states = match (&found, known) {
+                (Some((old, states)), _) => solve(&waits, Some((old, states)), true),
+                (None, Some(known)) => solve(&waits, Some((&known.waits, known.pending.as_slice())), false),
+                (None, None) => solve(&waits, Some((&all, full.as_slice())), true),
+            };
             let count = dropped.len();
-            dropped.retain(|node| needed(*node, &states).is_none());
+            dropped.retain(|node| needed(*node, &states).is_none() || off(Mutant::R3DroppedWaits));
             if dropped.len() == count {
-                return Self { waits, pending: states };
+                let roles = rewritten.roles.clone();
+                return Self { waits, pending: states, roles, always, bare, all, full };
             }
+            found = Some((waits, states));
         }
     }
 
@@ -175,7 +227,7 @@ impl Order {
         copy: &Copy,
         own: impl Fn(NodeId) -> bool,
     ) -> Option<Item> {
-        if self.waits.get(&node) == Some(&WaitScope::Device) {
+        if self.waits[node.index()] == Some(WaitScope::Device) {
             return None;
         }
         self.pending[node.index()].as_ref()?.any_work_but(&own)?;
@@ -200,6 +252,9 @@ fn needed_wait(rewritten: &Rewritten<'_>, accesses: &Accesses, node: NodeId, sta
     let program = rewritten.program();
     match (&program.node(node).event, rewritten.role(node)) {
         (Event::Copy(copy), Role::Linking) if copy.waits_before || copy.waits_after || to_pageable(program, copy) => {
+            if off(Mutant::R3CopyWaits) {
+                return None;
+            }
             stand_in(program, WaitScope::Stream(copy.stream), state)
         }
         (Event::Free { waits, .. }, Role::FreesMerged) => {
@@ -213,7 +268,11 @@ fn needed_wait(rewritten: &Rewritten<'_>, accesses: &Accesses, node: NodeId, sta
                     _ => false,
                 })
             });
-            if in_use { Some(WaitScope::Device) } else { waits.and_then(|scope| stand_in(program, scope, state)) }
+            if in_use && !off(Mutant::R4ReleaseWaits) {
+                Some(WaitScope::Device)
+            } else {
+                waits.filter(|_| !off(Mutant::R4FreeWaits)).and_then(|scope| stand_in(program, scope, state))
+            }
         }
         _ => None,
     }
@@ -224,7 +283,7 @@ fn needed_wait(rewritten: &Rewritten<'_>, accesses: &Accesses, node: NodeId, sta
 fn to_pageable(program: &Program, copy: &Copy) -> bool {
     copy.dst.object.is_some_and(|dst| {
         let dst = program.object(dst);
-        dst.space == Space::Host && dst.origin != Allocator::PinnedHost
+        dst.space == Space::Host && dst.origin != Allocator::PinnedHost && !off(Mutant::R3PageableDownload)
     })
 }
 
@@ -242,6 +301,7 @@ fn stand_in(program: &Program, scope: WaitScope, state: &Pending) -> Option<Wait
             };
             state.items().any(|(item, _)| concerned(item)).then_some(scope)
         }
+        Stream::Unknown if off(Mutant::R3UnknownStreamWait) => Some(scope),
         Stream::Unknown => Some(WaitScope::Device),
         Stream::LegacyDefault | Stream::Blocking | Stream::PerThreadDefault => {
             let mut own = false;
@@ -250,6 +310,7 @@ fn stand_in(program: &Program, scope: WaitScope, state: &Pending) -> Option<Wait
                     Some(other) if other == stream => own = true,
                     Some(other) if streams.kind(other) != Stream::Unknown && !streams.related(other, stream) => {}
                     // The copy was held back by this work; a wait for the stream without the copy would not be.
+                    _ if off(Mutant::R3HeldBackWait) => own = true,
                     _ => return Some(WaitScope::Device),
                 }
             }

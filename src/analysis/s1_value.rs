@@ -10,12 +10,13 @@ use super::initialised::written;
 use super::liveness::Liveness;
 use super::pair::{Pair, describe};
 use super::verdict::Reason;
+use crate::mutants::{Mutant, off};
 
 pub(super) fn check(pair: &Pair<'_>, reasons: &mut Vec<Reason>) {
-    let Pair { program, cfg, accesses, host, device } = *pair;
-    let liveness = Liveness { program, cfg, accesses, host, device };
-    let written = written(program, cfg, accesses, host, device);
-    for &node in cfg.order() {
+    let Pair { program, host, device, .. } = *pair;
+    let liveness = Liveness::of(pair);
+    let written = written(pair);
+    for &node in pair.nodes {
         if link(program, host, device, node).is_some() {
             continue;
         }
@@ -23,15 +24,22 @@ pub(super) fn check(pair: &Pair<'_>, reasons: &mut Vec<Reason>) {
             if !pair.touches(node).any(|touch| touch.object == buffer && touch.writes) {
                 continue;
             }
+            if off(Mutant::s1_writer(&program.node(node).event)) {
+                continue;
+            }
             let partner = pair.partner(buffer);
             let on_partner = |writes| pair.touches(node).any(|touch| touch.object == partner && touch.writes == writes);
             let before = written[node.index()].unwrap_or_default();
             let partner_written = if partner == host { before.host } else { before.device };
-            if !partner_written && !on_partner(true) {
+            if !partner_written && !on_partner(true) && !off(Mutant::S1NeverWritten) {
                 continue;
             }
-            if on_partner(false) {
-                reasons.push(pair.reason(Decline::ReadsPartner { operation: describe(program, node) }, node));
+            if on_partner(false) && !off(Mutant::S1ReadsPartner) {
+                reasons.push(pair.reason_on(
+                    Decline::ReadsPartner { operation: describe(program, node) },
+                    node,
+                    &[node],
+                ));
             }
             if let Some(path) = liveness.read_after(node, partner) {
                 let writer = describe(program, node);

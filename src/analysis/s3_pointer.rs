@@ -10,6 +10,7 @@ use super::decline::Decline;
 use super::pair::{Pair, describe};
 use super::program::{Allocator, Event, ObjectId, UseKind};
 use super::verdict::Reason;
+use crate::mutants::{Mutant, off};
 
 /// What cudaMallocManaged and every other backend guarantee.
 const ALIGNMENT: u64 = 256;
@@ -31,12 +32,13 @@ fn mixes_with(kind: &UseKind, pair: &Pair<'_>) -> bool {
 }
 
 fn check_uses(pair: &Pair<'_>, reasons: &mut Vec<Reason>) {
-    for found in &pair.program.uses {
+    for found in pair.program.uses.iter().filter(|found| !off(Mutant::s3_use(&found.kind))) {
         if pair.has(found.object) {
             let decline = use_reason(pair, found.object, &found.kind);
             reasons.push(pair.reason_at_site(decline, found.site.clone()));
         } else if let UseKind::MixedWith(mine) = found.kind
             && pair.has(mine)
+            && !off(Mutant::S3MixedFromOther)
         {
             let decline = Decline::Mixed { buffer: pair.name(mine), other: pair.name(found.object) };
             reasons.push(pair.reason_at_site(decline, found.site.clone()));
@@ -64,7 +66,7 @@ fn use_reason(pair: &Pair<'_>, object: ObjectId, kind: &UseKind) -> Decline {
 fn check_alignment(pair: &Pair<'_>, reasons: &mut Vec<Reason>) {
     for buffer in pair.objects() {
         let object = pair.program.object(buffer);
-        if object.alignment > ALIGNMENT {
+        if object.alignment > ALIGNMENT && !off(Mutant::S3Alignment) {
             let decline = Decline::Alignment { buffer: object.name.clone(), bytes: object.alignment };
             reasons.push(pair.reason_at_site(decline, object.site.clone()));
         }
@@ -73,7 +75,7 @@ fn check_alignment(pair: &Pair<'_>, reasons: &mut Vec<Reason>) {
 
 fn check_operations(pair: &Pair<'_>, reasons: &mut Vec<Reason>) {
     let pinned = pair.program.object(pair.host).origin == Allocator::PinnedHost;
-    for &node in pair.cfg.order() {
+    for &node in pair.nodes {
         if link(pair.program, pair.host, pair.device, node).is_some() {
             continue;
         }
@@ -81,16 +83,19 @@ fn check_operations(pair: &Pair<'_>, reasons: &mut Vec<Reason>) {
         let touches = |object: ObjectId| pair.touches(node).filter(move |touch| touch.object == object);
         if touches(pair.host).next().is_some() && touches(pair.device).next().is_some() {
             if is_copy {
-                reasons.push(pair.reason(Decline::OffsetCopy, node));
-            } else if pair.touches(node).any(|touch| touch.writes) {
+                if !off(Mutant::S3OffsetCopy) {
+                    reasons.push(pair.reason(Decline::OffsetCopy, node));
+                }
+            } else if pair.touches(node).any(|touch| touch.writes) && !off(Mutant::S3Overlap) {
                 let operation = describe(pair.program, node);
                 reasons.push(pair.reason(Decline::OverlapAssumed { operation }, node));
             }
         }
-        if touches(pair.device).any(|touch| touch.actor == Actor::Host) {
+        if touches(pair.device).any(|touch| touch.actor == Actor::Host) && !off(Mutant::S3HostTouchesDevice) {
             reasons.push(pair.reason(Decline::HostTouchesDevice { buffer: pair.name(pair.device) }, node));
         }
-        if !pinned && !is_copy && touches(pair.host).any(|touch| touch.actor != Actor::Host) {
+        let by_gpu = touches(pair.host).any(|touch| touch.actor != Actor::Host);
+        if !pinned && !is_copy && by_gpu && !off(Mutant::S3DeviceTouchesHost) {
             reasons.push(pair.reason(Decline::DeviceTouchesHost { buffer: pair.name(pair.host) }, node));
         }
     }
@@ -98,10 +103,10 @@ fn check_operations(pair: &Pair<'_>, reasons: &mut Vec<Reason>) {
 
 /// Pointers that GPU work keeps are followed within this function ([`super::access`]), not across threads.
 fn check_captures(pair: &Pair<'_>, reasons: &mut Vec<Reason>) {
-    if !pair.program.module.starts_threads {
+    if !pair.program.module.starts_threads || off(Mutant::S3CapturedAcrossThreads) {
         return;
     }
-    for &node in pair.cfg.order() {
+    for &node in pair.nodes {
         if let Event::Enqueue { work, .. } = &pair.program.node(node).event {
             for &buffer in work.captures.iter().filter(|object| pair.has(**object)) {
                 reasons.push(pair.reason(Decline::CapturedAcrossThreads { buffer: pair.name(buffer) }, node));

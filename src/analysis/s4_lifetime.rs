@@ -24,12 +24,12 @@
 
 use std::collections::BTreeSet;
 
-use super::access::allocations;
 use super::dataflow::forward;
 use super::decline::Decline;
 use super::pair::Pair;
 use super::program::{Allocator, BlemishKind, Event, NodeId, ObjectId};
 use super::verdict::Reason;
+use crate::mutants::{Mutant, off};
 
 /// Where p begins and ends.
 #[derive(Clone, Debug)]
@@ -65,30 +65,37 @@ pub(super) fn check(pair: &Pair<'_>, reasons: &mut Vec<Reason>) -> Option<Lifeti
 }
 
 fn only_allocation(pair: &Pair<'_>, object: ObjectId, reasons: &mut Vec<Reason>) -> Option<NodeId> {
-    let reached = allocations(pair.program, object).filter(|node| pair.cfg.position(*node).is_some());
+    let all = pair.accesses.allocations(object).iter().copied();
+    let reached = all.filter(|node| pair.cfg.position(*node).is_some());
     match reached.collect::<Vec<_>>().as_slice() {
         [one] => Some(*one),
+        [one, ..] if off(Mutant::S4OneSite) => Some(*one),
         several => {
             let decline = Decline::AllocationSites { buffer: pair.name(object), count: several.len() };
-            reasons.push(pair.reason_at_site(decline, pair.program.object(object).site.clone()));
+            // The places stand for a path.
+            let shown = pair.reason_on(decline, several.first().copied().unwrap_or(pair.program.entry), several);
+            reasons.push(Reason { at: pair.program.object(object).site.clone(), ..shown });
             None
         }
     }
 }
 
 fn check_dominance(pair: &Pair<'_>, object: ObjectId, alloc: NodeId, reasons: &mut Vec<Reason>) {
-    for &node in pair.cfg.order() {
+    for &node in pair.nodes {
         let uses = pair.touches(node).any(|touch| touch.object == object) || certainly_frees(pair, node, object);
-        if uses && !pair.cfg.dominates(alloc, node) {
-            let path = pair.cfg.path(pair.program.entry, |at| at == node, |at| at == alloc).unwrap_or_default();
+        if uses && !pair.cfg.dominates(alloc, node) && !off(Mutant::S4Dominance) {
+            let last = pair.cfg.rank(node);
+            let path = pair.cfg.path_before(last, pair.program.entry, |at| at == node, |at| at == alloc);
+            let path = path.unwrap_or_default();
             reasons.push(pair.reason_on(Decline::NotDominated { buffer: pair.name(object) }, node, &path));
         }
     }
 }
 
 fn check_rounds(pair: &Pair<'_>, object: ObjectId, alloc: NodeId, reasons: &mut Vec<Reason>) {
-    let again = pair.cfg.path(alloc, |node| node == alloc, |node| certainly_frees(pair, node, object));
-    if let Some(path) = again {
+    let last = pair.cfg.rank(alloc);
+    let again = pair.cfg.path_before(last, alloc, |node| node == alloc, |node| certainly_frees(pair, node, object));
+    if let Some(path) = again.filter(|_| !off(Mutant::S4AllocatedAgain)) {
         reasons.push(pair.reason_on(Decline::AllocatedAgain { buffer: pair.name(object) }, alloc, &path));
     }
 }
@@ -103,14 +110,15 @@ struct Begin {
 
 fn creator(pair: &Pair<'_>, host: NodeId, device: NodeId, reasons: &mut Vec<Reason>) -> Option<Begin> {
     let ids = (pair.host.min(pair.device), pair.host.max(pair.device));
-    let unordered = pair.program.unordered.contains(&ids);
+    let unordered = pair.program.unordered.contains(&ids) && !off(Mutant::S4Unordered);
     if !unordered && pair.cfg.dominates(host, device) {
         return Some(Begin { creates: host, yields: device, creator: pair.host });
     }
     if !unordered && pair.cfg.dominates(device, host) {
         return Some(Begin { creates: device, yields: host, creator: pair.device });
     }
-    let path = pair.cfg.path(pair.program.entry, |at| at == device, |at| at == host).unwrap_or_default();
+    let last = pair.cfg.rank(device);
+    let path = pair.cfg.path_before(last, pair.program.entry, |at| at == device, |at| at == host).unwrap_or_default();
     reasons.push(pair.reason_on(Decline::AllocationsUnordered, device, &path));
     None
 }
@@ -118,7 +126,7 @@ fn creator(pair: &Pair<'_>, host: NodeId, device: NodeId, reasons: &mut Vec<Reas
 /// Whether h can come to be used where d is never allocated and no call of CUDA made it.
 fn check_alone(pair: &Pair<'_>, begin: &Begin, reasons: &mut Vec<Reason>) -> bool {
     let origin = pair.program.object(begin.creator).origin;
-    if begin.creator == pair.device || origin == Allocator::PinnedHost {
+    if begin.creator == pair.device || origin == Allocator::PinnedHost || off(Mutant::S4KeepsHost) {
         return false;
     }
     let ends = |node: NodeId| match pair.program.node(node).event {
@@ -128,7 +136,7 @@ fn check_alone(pair: &Pair<'_>, begin: &Begin, reasons: &mut Vec<Reason>) -> boo
     let Some(path) = pair.cfg.path(begin.creates, ends, |node| node == begin.yields) else { return false };
     // These hand out the pointer in more than one way, and are rare: the rewrite does not keep them.
     let absent = pair.program.object(begin.creator).may_be_absent;
-    if origin == Allocator::AlignedAlloc || absent {
+    if absent || origin == Allocator::AlignedAlloc && !off(Mutant::S4AlignedAlone) {
         reasons.push(pair.reason_on(Decline::AllocationsNotPaired, begin.yields, &path));
     }
     true
@@ -167,7 +175,7 @@ impl Names {
     /// One of the two is freed. P frees only what is there.
     fn free(self, creator: bool, may_be_null: bool) -> Self {
         let freed = self.having(creator).map(|both| if creator { (false, both.1) } else { (both.0, false) });
-        if may_be_null { Self(freed.0 | self.0) } else { freed }
+        if may_be_null && !off(Mutant::S4FreeOfNull) { Self(freed.0 | self.0) } else { freed }
     }
 }
 
@@ -183,7 +191,7 @@ fn check_frees(pair: &Pair<'_>, begin: &Begin, reasons: &mut Vec<Reason>) -> End
         into.0 |= from.0;
         into.0 != old
     };
-    let states = forward(pair.program, pair.cfg, Names::NONE, join, |node, state| {
+    let states = forward(pair.program, pair.cfg, pair.region, Names::NONE, join, |node, state| {
         if node == begin.creates {
             *state = Names::of((true, false));
         } else if node == begin.yields {
@@ -196,33 +204,34 @@ fn check_frees(pair: &Pair<'_>, begin: &Begin, reasons: &mut Vec<Reason>) -> End
         }
     });
     let at = |node: NodeId| states[node.index()].unwrap_or(Names(0));
-    if at(begin.yields).all().any(|(creator, _)| !creator) {
+    if at(begin.yields).all().any(|(creator, _)| !creator) && !off(Mutant::S4FreedBetween) {
         let is_free = |node: &&NodeId| frees(pair, **node).is_some_and(|(object, _)| object == begin.creator);
-        let path = pair
-            .cfg
-            .order()
-            .iter()
-            .filter(is_free)
-            .find_map(|free| pair.cfg.path(*free, |node| node == begin.yields, |node| node == begin.creates));
+        let last = pair.cfg.rank(begin.yields);
+        let path = pair.nodes.iter().filter(is_free).find_map(|free| {
+            pair.cfg.path_before(last, *free, |node| node == begin.yields, |node| node == begin.creates)
+        });
         reasons.push(pair.reason_on(Decline::AllocationsNotPaired, begin.yields, &path.unwrap_or_default()));
     }
     let mut ends = Ends { frees: BTreeSet::new(), releases: BTreeSet::new(), counted: false };
-    for &node in pair.cfg.order() {
+    for &node in pair.nodes {
         let Some((object, _)) = frees(pair, node) else { continue };
-        if matches!(pair.program.node(node).event, Event::Free { stream: Some(_), .. }) {
-            reasons.push(pair.reason(Decline::StreamOrderedFree, node));
+        let in_stream_order = matches!(pair.program.node(node).event, Event::Free { stream: Some(_), .. });
+        if in_stream_order && !off(Mutant::S4StreamOrderedFree) {
+            let path = pair.cfg.path(begin.creates, |at| at == node, |_| false).unwrap_or_default();
+            reasons.push(pair.reason_on(Decline::StreamOrderedFree, node, &path));
         }
         ends.frees.insert(node);
         let is_creator = object == begin.creator;
         let other_is_there = |there: bool| {
             at(node).having(is_creator).all().any(|both| if is_creator { both.1 == there } else { both.0 == there })
         };
-        match (other_is_there(false), other_is_there(true)) {
+        let later = off(Mutant::S4LaterFree);
+        match (other_is_there(later), other_is_there(!later)) {
             // Where the process is about to end, p may as well be left to it.
-            (true, true) if ends_process(pair, node) => {}
+            (true, true) if ends_process(pair, node) && !off(Mutant::S4LeftToTheEnd) => {}
             (true, undecided) => {
                 ends.releases.insert(node);
-                ends.counted |= undecided;
+                ends.counted |= undecided && !off(Mutant::S4Counted);
             }
             (false, _) => {}
         }
@@ -250,19 +259,22 @@ fn check_reset(pair: &Pair<'_>, begin: &Begin, reasons: &mut Vec<Reason>) {
     let needs_p = |node: NodeId| uses(pair.host, node) || node == begin.yields;
     for blemish in pair.program.blemishes.iter().filter(|blemish| blemish.kind == BlemishKind::DeviceReset) {
         // The mark may stand on the node before or behind the call, so a use at the node itself counts.
-        let path = if needs_p(blemish.node) {
+        let path = if off(Mutant::S4Reset) {
+            None
+        } else if needs_p(blemish.node) {
             Some(vec![blemish.node])
         } else {
-            pair.cfg.path(blemish.node, needs_p, |node| node == begin.creates)
+            pair.cfg.path_before(pair.region.last, blemish.node, needs_p, |node| node == begin.creates)
         };
         if let Some(path) = path {
             let decline = Decline::UsedAfterReset { buffer: pair.name(pair.host) };
             reasons.push(pair.reason_on(decline, path[path.len() - 1], &path));
         }
     }
-    for &node in pair.cfg.order() {
+    for &node in pair.accesses.launching() {
         let Event::Opaque { launches: true, name } = &pair.program.node(node).event else { continue };
-        if let Some(path) = pair.cfg.path(node, needs_p, |node| node == begin.creates) {
+        let path = pair.cfg.path_before(pair.region.last, node, needs_p, |node| node == begin.creates);
+        if let Some(path) = path.filter(|_| !off(Mutant::S4MayBeReset)) {
             reasons.push(pair.reason_on(Decline::MayBeReset { callee: name.clone() }, node, &path));
         }
     }

@@ -12,6 +12,8 @@ pub struct Verdict {
     pub device: ObjectId,
     /// Where each linking copy stands.
     pub copies: Vec<Site>,
+    /// Bytes that those of them which stand in a loop move each time around it; `None` if none does, or one of unknown length.
+    pub saved_per_iteration: Option<u64>,
     /// The decision.
     pub decision: Decision,
     /// What a reader of an accepted verdict should know.
@@ -27,6 +29,8 @@ pub enum Note {
     NeedsConcurrentAccess,
     /// S5 does not hold: the runtime takes managed memory only under concurrentManagedAccess, else another kind.
     ManagedNeedsConcurrentAccess,
+    /// Waits were put in where only an order was missing.
+    Repaired,
 }
 
 impl std::fmt::Display for Note {
@@ -34,6 +38,7 @@ impl std::fmt::Display for Note {
         f.write_str(match self {
             Self::SizeNotCompared => "the size is known only at run time and was not compared with the threshold",
             Self::NeedsConcurrentAccess => "right only on devices with concurrentManagedAccess",
+            Self::Repaired => "a wait was put in where only an order was missing (repair=on)",
             Self::ManagedNeedsConcurrentAccess => {
                 "not made of managed memory on devices without concurrentManagedAccess"
             }
@@ -59,8 +64,19 @@ pub struct Reason {
     pub at: Site,
     /// A path that shows it: the events in order, each with a few words.
     pub witness: Vec<(Site, String)>,
-    /// A repair that would make the pair acceptable, where `repair` asked for one and only an order is missing.
+    /// A repair that would make the pair acceptable, where only an order is missing.
     pub suggestion: Option<String>,
+    /// The order that is missing, if that is what is broken.
+    pub order: Option<MissingOrder>,
+}
+
+/// An order that a wait of the host would supply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MissingOrder {
+    /// The GPU work that may still run; `None`: work from outside the function.
+    pub work: Option<NodeId>,
+    /// Where it must not run any more.
+    pub at: NodeId,
 }
 
 /// How a pair is merged. Only the prover makes one; `rewrite` takes it and cannot fail.
@@ -73,6 +89,7 @@ pub struct MergePlan {
     pub(super) copies: Vec<(NodeId, SyncAction)>,
     pub(super) frees: Vec<(NodeId, FreeAction)>,
     pub(super) waits: Vec<(NodeId, WaitScope)>,
+    pub(super) repairs: Vec<(NodeId, RepairPlace)>,
     pub(super) counted: bool,
     pub(super) keeps_host: bool,
     pub(super) exclusive_ok: bool,
@@ -105,6 +122,15 @@ pub enum FreeAction {
         /// What to wait for first, whether p is released or not.
         wait: Option<WaitScope>,
     },
+}
+
+/// Where a wait that repairs an order stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RepairPlace {
+    /// Directly before the node.
+    Before,
+    /// Directly behind it.
+    Behind,
 }
 
 impl MergePlan {
@@ -143,6 +169,11 @@ impl MergePlan {
     #[must_use]
     pub fn waits(&self) -> &[(NodeId, WaitScope)] {
         &self.waits
+    }
+    /// Waits for the device that P did not have: an order was missing, and the user wants it supplied (`repair`).
+    #[must_use]
+    pub fn repairs(&self) -> &[(NodeId, RepairPlace)] {
+        &self.repairs
     }
     /// Which free is p's last depends on the path, so p counts its names while the program runs: one more at each visit of
     /// [`Self::creates`] and [`Self::yields`], one less at each free.

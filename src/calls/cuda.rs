@@ -126,9 +126,15 @@ pub enum Meaning {
         args: Arg,
         /// Stream; `None` where it stands in a structure.
         stream: Option<Arg>,
+        /// x and y of the grid in one number, then those of the block; `None` where they stand in a structure.
+        configured: Option<(Arg, Arg)>,
     },
     /// `<<<…>>>` before the call of the stub.
     PushConfiguration {
+        /// x and y of the grid in one number.
+        grid: Arg,
+        /// x and y of a block in one number.
+        block: Arg,
         /// Stream.
         stream: Arg,
     },

@@ -158,20 +158,23 @@ pub static SECTIONS: &[Section] = &[
     Section {
         title: "Execution Control",
         rows: &[
-            row("__cudaLaunchKernel", Launch { function: 0, args: 5, stream: Some(7) }),
+            row("__cudaLaunchKernel", Launch { function: 0, args: 5, stream: Some(7), configured: Some((1, 3)) }),
             row("__cudaPopCallConfiguration", PopConfiguration { stream: 3 }),
-            row("__cudaPushCallConfiguration", PushConfiguration { stream: 5 }),
+            row("__cudaPushCallConfiguration", PushConfiguration { grid: 0, block: 2, stream: 5 }),
             row("cudaFuncGetAttributes", Harmless),
             row("cudaFuncGetName", Harmless),
             row("cudaFuncSetAttribute", Harmless),
             row("cudaFuncSetCacheConfig", Harmless),
             row("cudaFuncSetSharedMemConfig", Harmless),
             row("cudaGetFuncBySymbol", Harmless),
-            row("cudaLaunchCooperativeKernel", Launch { function: 0, args: 5, stream: Some(7) }),
+            row(
+                "cudaLaunchCooperativeKernel",
+                Launch { function: 0, args: 5, stream: Some(7), configured: Some((1, 3)) },
+            ),
             // As cudaStreamAddCallback.
             row("cudaLaunchHostFunc", OtherWork),
-            row("cudaLaunchKernel", Launch { function: 0, args: 5, stream: Some(7) }),
-            row("cudaLaunchKernelExC", Launch { function: 1, args: 2, stream: None }),
+            row("cudaLaunchKernel", Launch { function: 0, args: 5, stream: Some(7), configured: Some((1, 3)) }),
+            row("cudaLaunchKernelExC", Launch { function: 1, args: 2, stream: None, configured: None }),
         ],
     },
     Section {

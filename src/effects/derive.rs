@@ -20,13 +20,13 @@
 //! - *Code generation* after this pass only removes accesses.
 //!
 //! # Limits
-//! Pointers in local memory (an array of pointers that was not dissolved) are not followed: their parameters are unknown. `writes_all` is
-//! never claimed: it depends on the grid of each launch, which the record does not know.
+//! Pointers in local memory (an array of pointers that was not dissolved) are not followed: their parameters are unknown.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::{EffectTable, KernelEffects, ParamEffect, record};
+use super::{EffectTable, KernelEffects, ParamEffect, record, writes_all};
 use crate::ir::{Linkage, Module, Opcode, TypeKind, Value, ValueKind, passes_pointer_on};
+use crate::mutants::{Mutant, off};
 
 /// LLVM's number of the calling convention `ptx_kernel`.
 const PTX_KERNEL: u32 = 71;
@@ -58,7 +58,7 @@ pub fn effects_of_device_module(module: Module<'_>) -> EffectTable {
         .functions()
         .filter(|function| !function.is_declaration())
         .filter(|function| function.calling_convention() == Some(PTX_KERNEL) || annotated.contains(function))
-        .map(|kernel| (kernel.name(), effects_of_kernel(kernel)));
+        .map(|kernel| (kernel.name(), effects_of_kernel(module, kernel)));
     EffectTable { kernels: kernels.collect() }
 }
 
@@ -115,10 +115,10 @@ enum Holds {
     Unknown,
 }
 
-fn effects_of_kernel(kernel: Value<'_>) -> KernelEffects {
+fn effects_of_kernel<'m>(module: Module<'m>, kernel: Value<'m>) -> KernelEffects {
     let params: Vec<Holds> =
         kernel.parameters().iter().enumerate().map(|(at, param)| holds(kernel, at, *param)).collect();
-    if kernel.is_interposable() {
+    if kernel.is_interposable() && !off(Mutant::EffectsReplaced) {
         let unknown = params.iter().map(|holds| (*holds != Holds::Nothing).then_some(ParamEffect::UNKNOWN));
         return KernelEffects { params: unknown.collect(), touches_other_memory: true };
     }
@@ -129,7 +129,13 @@ fn effects_of_kernel(kernel: Value<'_>) -> KernelEffects {
     let mut walk = Walk::new(kernel, params);
     walk.find_origins();
     walk.count_uses();
-    walk.finish(copied)
+    let mut effects = walk.finish(copied);
+    for (effect, pointer) in effects.params.iter_mut().zip(kernel.parameters()) {
+        if let Some(effect) = effect.as_mut().filter(|effect| effect.writes && !copied) {
+            effect.writes_all = writes_all::claim(module, kernel, pointer);
+        }
+    }
+    effects
 }
 
 fn holds(kernel: Value<'_>, at: usize, param: Value<'_>) -> Holds {
@@ -203,7 +209,7 @@ impl<'m> Walk<'m> {
                 origin = self.origin(operands[0])
             }
             Some(Opcode::LLVMSelect) => {
-                origin.add(&self.origin(operands[1]));
+                origin.add(&self.origin(operands[if off(Mutant::EffectsSelect) { 2 } else { 1 }]));
                 origin.add(&self.origin(operands[2]));
             }
             Some(Opcode::LLVMPHI) => {
@@ -277,7 +283,9 @@ impl<'m> Walk<'m> {
             Some(Opcode::LLVMLoad) => self.access(operands[0], true, false),
             Some(Opcode::LLVMStore) => {
                 self.access(operands[1], false, true);
-                self.escape(operands[0]);
+                if !off(Mutant::EffectsStored) {
+                    self.escape(operands[0]);
+                }
             }
             Some(Opcode::LLVMAtomicRMW) => {
                 self.access(operands[0], true, true);
@@ -334,7 +342,7 @@ impl<'m> Walk<'m> {
             }
             _ => {}
         }
-        self.strays |= !call.touches_arguments_only();
+        self.strays |= !call.touches_arguments_only() && !off(Mutant::EffectsCallTouches);
         for (argument, at) in arguments.into_iter().zip(0..) {
             if !argument.ty().is_pointer() {
                 // A vector or struct of pointers escaped where it was made; constants have no parameter in them.
@@ -344,7 +352,7 @@ impl<'m> Walk<'m> {
             let structs = self.origin(argument).structs;
             self.make_unknown(structs);
             self.access(argument, effect.reads, effect.writes);
-            if effect.captures && !effect.copied {
+            if effect.captures && !effect.copied && !off(Mutant::EffectsCallKeeps) {
                 self.escape(argument);
             }
         }
@@ -368,8 +376,8 @@ impl<'m> Walk<'m> {
             self.strays |= !origin.structs.is_empty();
             self.make_unknown(origin.structs);
         }
-        self.strays |= origin.elsewhere;
-        self.uses_variable |= origin.variable;
+        self.strays |= origin.elsewhere && !off(Mutant::EffectsElsewhere);
+        self.uses_variable |= origin.variable && !off(Mutant::EffectsVariable);
     }
 
     /// `value` goes where it is not followed.
@@ -393,10 +401,10 @@ impl<'m> Walk<'m> {
             if *holds == Holds::Nothing {
                 return None;
             }
-            if *holds == Holds::Struct && strays {
+            if *holds == Holds::Struct && strays && !off(Mutant::EffectsStruct) {
                 effect = ParamEffect::UNKNOWN;
             }
-            effect.reads |= copied && !effect.writes;
+            effect.reads |= copied && !effect.writes && !off(Mutant::EffectsCopies);
             Some(effect)
         });
         KernelEffects { params: params.collect(), touches_other_memory: strays || self.uses_variable }

@@ -6,6 +6,7 @@
 //! | file | |
 //! | --- | --- |
 //! | `derive.rs` | device half: what each kernel does, from its IR |
+//! | `writes_all.rs` | device half: which kernels write all of a parameter |
 //! | `record.rs` | the bytes in which that travels |
 //! | `fatbin.rs` | finds the records in what the host half embeds |
 //! | `host.rs` | host half: which launch stub stands for which kernel, and the table of a module |
@@ -18,6 +19,8 @@ pub mod fatbin;
 #[cfg(any(feature = "llvm19", feature = "llvm22"))]
 pub mod host;
 pub mod record;
+#[cfg(any(feature = "llvm19", feature = "llvm22"))]
+mod writes_all;
 
 /// Effects of every kernel of one translation unit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,17 +51,42 @@ pub struct ParamEffect {
     pub writes: bool,
     /// The pointer may outlive the launch: it is stored somewhere. Later launches may then use it.
     pub captures: bool,
-    /// Every launch writes every byte of `[0, n·scale)`, where `n` is the value of integer parameter `count_param`, whatever the grid.
+    /// What a launch is certain to write, given what it takes.
     pub writes_all: Option<WritesAll>,
 }
 
-/// See [`ParamEffect::writes_all`].
+/// A launch writes every byte of `[0, n·scale)`: thread `t` of the grid's x dimension writes element `t`. That takes `n ≤ limit`, at least n
+/// threads in the x dimension (unless `whatever_grid`), and, if `block` is given, blocks of just that width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WritesAll {
-    /// Index of the integer parameter that gives the count.
-    pub count_param: u32,
-    /// Bytes a unit of count.
+    /// n.
+    pub count: Count,
+    /// Bytes an element.
     pub scale: u64,
+    /// Elements from this one on are not claimed: the kernel's arithmetic wraps.
+    pub limit: u64,
+    /// The width of a block that the kernel was written for.
+    pub block: Option<u32>,
+    /// The kernel loops until all is written.
+    pub whatever_grid: bool,
+}
+
+/// See [`WritesAll`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Count {
+    /// As many as the x dimension has threads.
+    Threads,
+    /// Just these.
+    Constant(u64),
+    /// The value of an integer parameter.
+    Param {
+        /// Which.
+        index: u32,
+        /// Its width.
+        bits: u32,
+        /// It is read in two's complement; else as a natural number. (A negative one counts nothing.)
+        signed: bool,
+    },
 }
 
 impl ParamEffect {
@@ -103,7 +131,8 @@ mod tests {
     use super::*;
 
     fn all() -> Vec<ParamEffect> {
-        let claims = [None, Some(WritesAll { count_param: 0, scale: 4 }), Some(WritesAll { count_param: 1, scale: 4 })];
+        let claim = |count| WritesAll { count, scale: 4, limit: 1 << 31, block: None, whatever_grid: false };
+        let claims = [None, Some(claim(Count::Threads)), Some(claim(Count::Constant(7)))];
         (0..8)
             .flat_map(|bits| {
                 claims.map(|writes_all| ParamEffect {

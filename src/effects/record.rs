@@ -20,7 +20,7 @@ pub const SYMBOL: &str = "__echo_effects";
 pub const MAGIC: [u8; 16] = *b"\x7fECHO-SR-EFFECT\0";
 
 /// Version of the format and of what the claims in it mean.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 const HEADER: usize = 32;
 

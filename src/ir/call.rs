@@ -2,9 +2,9 @@
 //!
 //! A promise may stand at the call or at the function that it names; both hold.
 
-use inkwell::llvm_sys::LLVMAttributeFunctionIndex;
 use inkwell::llvm_sys::core::*;
 use inkwell::llvm_sys::prelude::LLVMValueRef;
+use inkwell::llvm_sys::{LLVMAttributeFunctionIndex, LLVMTailCallKind};
 
 use super::global::attribute_kind;
 use super::{Opcode, Value, text};
@@ -109,10 +109,52 @@ impl<'m> Value<'m> {
         self.call_has_attribute(LLVMAttributeFunctionIndex, "nofree") || self.call_has_attribute(argument + 1, "nofree")
     }
 
+    /// Is it a call that must end its function and give the caller's frame away?
+    #[must_use]
+    pub fn is_must_tail(self) -> bool {
+        // SAFETY: asked only of call instructions.
+        self.opcode() == Some(Opcode::LLVMCall)
+            && unsafe { LLVMGetTailCallKind(self.raw) == LLVMTailCallKind::LLVMTailCallKindMustTail }
+    }
+
     /// May an exception come out of the call?
     #[must_use]
     pub fn may_unwind(self) -> bool {
         self.is_call() && !self.call_has_attribute(LLVMAttributeFunctionIndex, "nounwind")
+    }
+
+    /// Gives a call, not the function that it names, an enum attribute that carries no number, and the string attribute `tag`, which says who
+    /// did so. Nothing happens where the call has the former already.
+    pub fn tag_call(self, name: &str, tag: &str) {
+        let function = LLVMAttributeFunctionIndex;
+        let Some(kind) = attribute_kind(name).filter(|_| self.is_call()) else { return };
+        let length = |text: &str| u32::try_from(text.len()).unwrap_or(0);
+        // SAFETY: it is a call of a module that is lent for changes; the attributes are of its context, the texts are read for their length.
+        unsafe {
+            if !LLVMGetCallSiteEnumAttribute(self.raw, function, kind).is_null() {
+                return;
+            }
+            let context = LLVMGetTypeContext(LLVMTypeOf(self.raw));
+            LLVMAddCallSiteAttribute(self.raw, function, LLVMCreateEnumAttribute(context, kind, 0));
+            let tag = LLVMCreateStringAttribute(context, tag.as_ptr().cast(), length(tag), c"".as_ptr(), 0);
+            LLVMAddCallSiteAttribute(self.raw, function, tag);
+        }
+    }
+
+    /// Takes both from a call that has the tag; true if it had.
+    pub fn untag_call(self, name: &str, tag: &str) -> bool {
+        let function = LLVMAttributeFunctionIndex;
+        let Some(kind) = attribute_kind(name).filter(|_| self.is_call()) else { return false };
+        let (text, length) = (tag.as_ptr().cast(), u32::try_from(tag.len()).unwrap_or(0));
+        // SAFETY: as above.
+        unsafe {
+            if LLVMGetCallSiteStringAttribute(self.raw, function, text, length).is_null() {
+                return false;
+            }
+            LLVMRemoveCallSiteEnumAttribute(self.raw, function, kind);
+            LLVMRemoveCallSiteStringAttribute(self.raw, function, text, length);
+        }
+        true
     }
 
     /// Does a call site or the function called have an enum attribute (at LLVM's index: of itself, or of an argument)?

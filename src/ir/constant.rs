@@ -12,6 +12,13 @@ impl Value<'_> {
         unsafe { LLVMIsConstant(self.raw) != 0 }
     }
 
+    /// Is it a constant expression?
+    #[must_use]
+    pub fn is_constant_expression(self) -> bool {
+        // SAFETY: the value is valid ('m); every `LLVMIsA*` takes any value.
+        unsafe { !LLVMIsAConstantExpr(self.raw).is_null() }
+    }
+
     /// Is it the null pointer or zero?
     #[must_use]
     pub fn is_null(self) -> bool {

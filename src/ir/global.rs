@@ -4,7 +4,7 @@ use inkwell::llvm_sys::LLVMAttributeFunctionIndex;
 use inkwell::llvm_sys::core::*;
 use inkwell::llvm_sys::prelude::LLVMValueRef;
 
-use super::{Block, Linkage, Value, c_text, chain};
+use super::{Block, Linkage, Type, Value, c_text, chain};
 
 unsafe extern "C" {
     fn echo_sr_shim_byval_size(function: LLVMValueRef, index: u32) -> u64;
@@ -20,7 +20,9 @@ impl<'m> Value<'m> {
         unsafe { !LLVMIsAFunction(self.raw).is_null() }
     }
 
-    fn is_global_variable(self) -> bool {
+    /// Is it a global variable?
+    #[must_use]
+    pub fn is_global_variable(self) -> bool {
         // SAFETY: as above.
         unsafe { !LLVMIsAGlobalVariable(self.raw).is_null() }
     }
@@ -68,6 +70,27 @@ impl<'m> Value<'m> {
     pub fn initializer(self) -> Option<Self> {
         // SAFETY: asked only of global variables.
         self.is_global_variable().then(|| unsafe { LLVMGetInitializer(self.raw) }).and_then(Self::wrap)
+    }
+
+    /// The type of a global variable's contents.
+    #[must_use]
+    pub fn value_type(self) -> Option<Type<'m>> {
+        // SAFETY: asked only of global variables.
+        self.is_global_variable().then(|| Type::wrap(unsafe { LLVMGlobalGetValueType(self.raw) }))
+    }
+
+    /// Is it a global variable of which each thread has its own?
+    #[must_use]
+    pub fn is_thread_local(self) -> bool {
+        // SAFETY: asked only of global variables.
+        self.is_global_variable() && unsafe { LLVMIsThreadLocal(self.raw) != 0 }
+    }
+
+    /// Is it a global variable that something outside of the module initialises?
+    #[must_use]
+    pub fn is_initialised_elsewhere(self) -> bool {
+        // SAFETY: asked only of global variables.
+        self.is_global_variable() && unsafe { LLVMIsExternallyInitialized(self.raw) != 0 }
     }
 
     /// Is it a global variable that is never written?

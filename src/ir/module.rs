@@ -51,6 +51,15 @@ impl<'m> Module<'m> {
         chain(Value::wrap(first), |global| Value::wrap(unsafe { LLVMGetNextGlobal(global.raw) }))
     }
 
+    /// Puts a mark on the module (an empty named metadata, which means nothing to LLVM); false if it was there.
+    pub fn mark(self, name: &str) -> bool {
+        // SAFETY: the module is valid ('m); both calls read `len` bytes of the name.
+        unsafe {
+            let known = LLVMGetNamedMetadata(self.raw, name.as_ptr().cast(), name.len());
+            known.is_null() && !LLVMGetOrInsertNamedMetadata(self.raw, name.as_ptr().cast(), name.len()).is_null()
+        }
+    }
+
     /// The function of that name.
     #[must_use]
     pub fn function(self, name: &str) -> Option<Value<'m>> {

@@ -112,8 +112,7 @@ fn allocation<'m>(
             .map_or(Delivery::Memory, Delivery::Slot),
     };
     let size_operands: Vec<_> = size.iter().filter_map(|argument| call.argument(u32::from(*argument))).collect();
-    let mut allocation =
-        Allocation { call, allocator, delivery, size_operands, size: None, joined: None, alignment };
+    let mut allocation = Allocation { call, allocator, delivery, size_operands, size: None, joined: None, alignment };
     allocation.size = allocation.size_in(atoms);
     Some(allocation)
 }

@@ -16,6 +16,7 @@ use super::intrinsics::{Intrinsic, intrinsic};
 use crate::calls::models::Action;
 use crate::calls::{Callee, classify};
 use crate::ir::{Linkage, Opcode, Use, Value};
+use crate::mutants::{Mutant, off};
 
 /// Calls inside calls that are followed. Host code of the programs surveyed needs 3.
 const MAX_DEPTH: u32 = 16;
@@ -51,7 +52,7 @@ impl<'m> Context<'m> {
         if promised.copied || callee.is_interposable() {
             return ParameterEffect::KEEPS;
         }
-        if !promised.captures && call.does_not_free(index) {
+        if !promised.captures && (call.does_not_free(index) || off(Mutant::LowerCalleeFrees)) {
             return ParameterEffect { reads: promised.reads, writes: promised.writes, keeps: false };
         }
         self.parameter_effect(callee, index, 0)

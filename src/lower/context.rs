@@ -11,6 +11,7 @@ use crate::calls::{Callee, classify};
 use crate::effects::host::kernels_of_module;
 use crate::effects::{EffectTable, KernelEffects};
 use crate::ir::{Module, Value};
+use crate::mutants::{Mutant, off};
 
 /// Facts of a module.
 pub struct Context<'m> {
@@ -112,9 +113,12 @@ impl<'m> Context<'m> {
             }
             summaries.insert(*function, summary);
         }
-        close(&mut summaries, &calls);
+        if !off(Mutant::LowerCalleesOfCallees) {
+            close(&mut summaries, &calls);
+        }
         // Without a call the device is 0: where another one is selected, what comes before the call is on 0.
-        let selects_devices = devices.iter().any(|device| *device != Some(0));
+        let selects_devices =
+            devices.iter().any(|device| *device != Some(0) && (devices.len() > 1 || !off(Mutant::CallsFirstDevice)));
         let stubs = defined.iter().copied().filter(|function| is_stub(*function)).collect();
         let names = kernels_of_module(module);
         let kernels = module.functions().filter_map(|stub| Some((stub, names.get(&stub.name())?.clone()))).collect();
@@ -148,7 +152,13 @@ impl<'m> Context<'m> {
     /// Is it the call of a kernel's host stub, which was not inlined?
     #[must_use]
     pub fn is_stub_call(&self, call: Value<'m>) -> bool {
-        call.called_function().is_some_and(|callee| self.stubs.contains(&callee))
+        call.called_function().is_some_and(|callee| self.is_stub(callee))
+    }
+
+    /// Is a defined function a kernel's host stub?
+    #[must_use]
+    pub fn is_stub(&self, function: Value<'m>) -> bool {
+        self.stubs.contains(&function)
     }
 
     /// The kernel that a host stub launches, for people; the stub's own name if the module does not register it.
@@ -166,7 +176,8 @@ impl<'m> Context<'m> {
     /// May code that ran before `main`, in this module, have started GPU work?
     #[must_use]
     pub fn constructors_launch(&self) -> bool {
-        let Some(list) = self.module.globals().find(|global| global.name() == "llvm.global_ctors") else {
+        let list = self.module.globals().find(|global| global.name() == "llvm.global_ctors");
+        let Some(list) = list.filter(|_| !off(Mutant::LowerConstructors)) else {
             return false;
         };
         list.initializer().into_iter().flat_map(Value::operands).flat_map(Value::operands).any(|constructor| {
@@ -224,11 +235,11 @@ pub(super) fn call_facts(call: Value<'_>) -> CallFacts {
                 (false, Some(_)) => GpuWork::Known,
                 (false, None) => GpuWork::None,
             };
-            facts.threads = model.threads;
+            facts.threads = model.threads && !off(Mutant::CallsThreads);
             if model.forks { Some(Obstacle::Fork) } else { model.returns_twice.then_some(Obstacle::NonLocalJump) }
         }
         Callee::Unknown => {
-            let harmless = call.writes_arguments_only();
+            let harmless = call.writes_arguments_only() || off(Mutant::CallsUnknown);
             facts.summary.work = if harmless { GpuWork::None } else { GpuWork::Unknown };
             facts.threads = !harmless;
             None

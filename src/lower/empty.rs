@@ -55,15 +55,18 @@ fn empty<'m>(flow: &Flow<'m>, allocation: &Allocation<'m>) -> Option<Empty<'m>> 
         let known = incoming.iter().all(|(input, _)| input.is_null() || *input == call);
         // A loop that fills the buffer may be left out as well, and its guard may have been joined with the allocation's.
         let is_empty = |from: Block<'m>| {
-            tests_zero(from, join)
-                .is_some_and(|zero| allocation.size_operands.iter().any(|size| is_zero_with(*size, zero, from, MAX_DEPTH)))
-                && concerns_only(flow, from, join, call, &[call, joined])
+            tests_zero(from, join).is_some_and(|zero| {
+                allocation.size_operands.iter().any(|size| is_zero_with(*size, zero, from, MAX_DEPTH))
+            }) && concerns_only(flow, from, join, call, &[call, joined])
         };
         let edges: Vec<_> = incoming.iter().map(|(_, from)| *from).filter(|from| is_empty(*from)).collect();
         let nulls_are_empty = incoming.iter().all(|(input, from)| !input.is_null() || edges.contains(from));
         let is_left_out = incoming.iter().any(|(input, _)| input.is_null());
-        (known && is_left_out && nulls_are_empty)
-            .then(|| Empty { call, joined, edges: edges.into_iter().map(|from| (from, join)).collect() })
+        (known && is_left_out && nulls_are_empty).then(|| Empty {
+            call,
+            joined,
+            edges: edges.into_iter().map(|from| (from, join)).collect(),
+        })
     })
 }
 
@@ -143,9 +146,10 @@ pub(super) fn concerns_only<'m>(
         comes.extend(more);
     }
     let Some(first) = start.instructions().next() else { return false };
-    !comes.contains(&branch)
+    comes.contains(&start)
+        && !comes.contains(&branch)
         && comes.iter().all(|block| {
-            block.instructions().next().is_some_and(|own| flow.dominates(first, own))
+            block.instructions().next().is_some_and(|own| flow.dominates_always(first, own))
                 && block.instructions().all(|instruction| instruction == call || concerns(instruction, names))
         })
 }
@@ -155,13 +159,16 @@ fn concerns<'m>(instruction: Value<'m>, names: &[Value<'m>]) -> bool {
     if instruction.is_volatile_or_atomic() {
         return false;
     }
-    let ours = |pointer: Option<Value<'m>>| pointer.is_some_and(|pointer| points_into(pointer, names, &mut HashSet::new()));
+    let ours =
+        |pointer: Option<Value<'m>>| pointer.is_some_and(|pointer| points_into(pointer, names, &mut HashSet::new()));
     match instruction.opcode() {
         Some(Opcode::LLVMStore) => {
             ours(instruction.operand(1)) && !instruction.operand(0).is_some_and(|stored| stored.ty().is_pointer())
         }
         Some(Opcode::LLVMCall | Opcode::LLVMInvoke) => {
-            let Some(callee) = instruction.called_function().filter(|callee| callee.is_declaration()) else { return false };
+            let Some(callee) = instruction.called_function().filter(|callee| callee.is_declaration()) else {
+                return false;
+            };
             let name = callee.name();
             if name.starts_with("llvm.") {
                 return match intrinsic(&name) {

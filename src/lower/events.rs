@@ -17,6 +17,7 @@ use crate::calls::cuda::{CopyKind, Meaning, Row, Size, StreamArg};
 use crate::calls::models::{Action, Model, Param};
 use crate::calls::{Callee, classify};
 use crate::ir::Value;
+use crate::mutants::{Mutant, off};
 
 /// Directions of a copy, as in `cudaMemcpyKind` of driver_types.h.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -185,6 +186,7 @@ impl<'m> Lowering<'_, 'm> {
         for (index, pointer) in self.pointer_arguments(call, &[]) {
             match model.param(index as usize) {
                 Some(param) if param.observes => self.record_use(call, pointer.object, UseKind::Observed(name.clone())),
+                Some(param) if param.keeps && off(Mutant::CallsKeep) => {}
                 Some(param) if !param.keeps && (param.reads || param.writes) => {
                     accesses.extend(self.modelled_access(call, &pointer, param));
                 }
@@ -230,7 +232,8 @@ impl<'m> Lowering<'_, 'm> {
         };
         let object = pointer.object;
         let allocator = self.allocations[object.0 as usize].allocator;
-        if pointer.offset != Some(Sym::default()) || !releases(name, allocator) {
+        let releases = releases(name, allocator) || off(Mutant::CallsRelease);
+        if pointer.offset != Some(Sym::default()) || !releases {
             self.record_use(call, object, UseKind::PassedTo(name.to_owned()));
             return Vec::new();
         }
@@ -272,7 +275,7 @@ impl<'m> Lowering<'_, 'm> {
                 }
                 (Some(Event::Enqueue { stream, work }), vec![dst])
             }
-            Meaning::Launch { function, args, stream } => {
+            Meaning::Launch { function, args, stream, .. } => {
                 (Some(self.launch(call, function, args, stream, per_thread)), vec![])
             }
             Meaning::WaitDevice => (Some(Event::Wait(WaitScope::Device)), vec![]),
@@ -334,7 +337,7 @@ impl<'m> Lowering<'_, 'm> {
         let (to, to_space) = self.place(call, dst, length.clone());
         let (from, from_space) = self.place(call, src, length);
         let direction = direction(kind, from_space, to_space);
-        if direction.is_none() {
+        if direction.is_none() && !off(Mutant::CallsDirection) {
             let objects: Vec<_> = [&to, &from].into_iter().filter_map(|place| place.object).collect();
             if !objects.is_empty() {
                 self.blemish(call, BlemishKind::CopyDirection, objects);
@@ -376,14 +379,14 @@ impl<'m> Lowering<'_, 'm> {
         asynchronous: bool,
     ) -> (bool, bool, bool) {
         match direction {
-            _ if asynchronous => (false, false, false),
+            _ if asynchronous && !off(Mutant::CallsAsynchronous) => (false, false, false),
             None | Some(Direction::DeviceToDevice) => (false, false, false),
             // From page-locked memory the call is synchronous; from pageable memory it returns once the data is staged. Memory that is not
             // known may be either.
             Some(Direction::HostToDevice) => {
                 let pinned =
                     source.is_some_and(|object| self.allocations[object.0 as usize].allocator == Allocator::PinnedHost);
-                (true, pinned, true)
+                (true, pinned || off(Mutant::CallsStagedUpload), true)
             }
             Some(Direction::DeviceToHost | Direction::HostToHost) => (true, true, true),
         }

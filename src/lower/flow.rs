@@ -1,22 +1,26 @@
 //! Control flow between the blocks that control can reach: order, dominance, cycles, and searches against the flow.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
-use petgraph::algo::tarjan_scc;
+use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::DfsPostOrder;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::dominance::Dominance;
 use crate::calls::{Callee, classify};
 use crate::ir::{Block, Opcode, Value};
 
 /// Control flow of one function.
-pub(super) struct Flow<'m> {
+pub(crate) struct Flow<'m> {
     blocks: Vec<Block<'m>>,
-    index: HashMap<Block<'m>, NodeIndex>,
+    index: FxHashMap<Block<'m>, NodeIndex>,
     graph: DiGraph<Block<'m>, ()>,
-    dominance: Dominance,
-    cyclic: HashSet<Block<'m>>,
+    /// Of all edges.
+    always: Dominance,
+    /// Without the edges that are ruled out.
+    taken: Dominance,
+    cyclic: FxHashSet<Block<'m>>,
     ruled_out: HashSet<(Block<'m>, Block<'m>)>,
     /// By node: the rank of its strongly connected component. Control never gets from a higher rank to a lower one.
     ranks: Vec<usize>,
@@ -25,14 +29,14 @@ pub(super) struct Flow<'m> {
 /// Instructions that searches against the flow look for.
 #[derive(Default)]
 pub(super) struct Marks<'m> {
-    instructions: HashSet<Value<'m>>,
+    instructions: FxHashSet<Value<'m>>,
     /// The blocks that have some.
-    blocks: HashSet<Block<'m>>,
+    blocks: FxHashSet<Block<'m>>,
 }
 
 impl<'m> FromIterator<Value<'m>> for Marks<'m> {
     fn from_iter<I: IntoIterator<Item = Value<'m>>>(instructions: I) -> Self {
-        let instructions: HashSet<_> = instructions.into_iter().collect();
+        let instructions: FxHashSet<_> = instructions.into_iter().collect();
         let blocks = instructions.iter().filter_map(|instruction| instruction.block()).collect();
         Self { instructions, blocks }
     }
@@ -45,10 +49,10 @@ const FEW_BLOCKS: usize = 16;
 impl<'m> Flow<'m> {
     /// Of a function with a body; `None` for a declaration.
     #[must_use]
-    pub(super) fn of(function: Value<'m>) -> Option<Self> {
+    pub(crate) fn of(function: Value<'m>) -> Option<Self> {
         let entry = function.blocks().next()?;
         let mut graph = DiGraph::new();
-        let mut index = HashMap::from([(entry, graph.add_node(entry))]);
+        let mut index = FxHashMap::from_iter([(entry, graph.add_node(entry))]);
         let mut open = vec![entry];
         while let Some(block) = open.pop() {
             for successor in successors(block) {
@@ -65,8 +69,8 @@ impl<'m> Flow<'m> {
             order.push(graph[node]);
         }
         order.reverse();
-        // Tarjan's order: a component comes before those that lead to it.
-        let components = tarjan_scc(&graph);
+        // A component comes before those that lead to it. (Not Tarjan's algorithm, which recurses in petgraph.)
+        let components = kosaraju_scc(&graph);
         let mut ranks = vec![0; graph.node_count()];
         for (rank, component) in components.iter().rev().enumerate() {
             component.iter().for_each(|node| ranks[node.index()] = rank);
@@ -77,13 +81,24 @@ impl<'m> Flow<'m> {
             .flatten()
             .map(|node| graph[node])
             .collect();
-        let dominance = Dominance::new(&graph, index[&entry]);
-        Some(Self { blocks: order, index, graph, dominance, cyclic, ruled_out: HashSet::new(), ranks })
+        let entry = index[&entry];
+        let always = Dominance::new(&graph, entry);
+        let taken = always.clone();
+        Some(Self { blocks: order, index, graph, always, taken, cyclic, ruled_out: HashSet::new(), ranks })
     }
 
-    /// Control never takes these edges. Searches against the flow leave them out; what dominates what stays as it was.
+    /// Control never takes these edges.
     pub(super) fn rule_out(&mut self, edges: HashSet<(Block<'m>, Block<'m>)>) {
         self.ruled_out = edges;
+        let taken = self.graph.filter_map(
+            |_, block| Some(*block),
+            |edge, ()| {
+                let (from, to) = self.graph.edge_endpoints(edge)?;
+                self.takes(self.graph[from], self.graph[to]).then_some(())
+            },
+        );
+        // No node is left out, so that the indices stay the same; the first one is the entry.
+        self.taken = Dominance::new(&taken, NodeIndex::new(0));
     }
 
     /// Can control come from a block to its successor?
@@ -130,19 +145,29 @@ impl<'m> Flow<'m> {
 
     /// Can the instruction run more than once in one call of the function?
     #[must_use]
-    pub(super) fn repeats(&self, instruction: Value<'m>) -> bool {
+    pub(crate) fn repeats(&self, instruction: Value<'m>) -> bool {
         instruction.block().is_none_or(|block| self.cyclic.contains(&block))
     }
 
-    /// Does every way to `later` pass `earlier` first? True for one and the same instruction.
+    /// Does every way that control takes to `later` pass `earlier` first? True for one and the same instruction.
     #[must_use]
     pub(super) fn dominates(&self, earlier: Value<'m>, later: Value<'m>) -> bool {
+        self.dominates_in(&self.taken, earlier, later)
+    }
+
+    /// The same of all ways, those that are ruled out too: LLVM's notion, which is what values need.
+    #[must_use]
+    pub(super) fn dominates_always(&self, earlier: Value<'m>, later: Value<'m>) -> bool {
+        self.dominates_in(&self.always, earlier, later)
+    }
+
+    fn dominates_in(&self, dominance: &Dominance, earlier: Value<'m>, later: Value<'m>) -> bool {
         let (Some(first), Some(second)) = (earlier.block(), later.block()) else { return false };
         if first == second {
             return earlier == later || earlier.comes_before(later);
         }
         let (Some(first), Some(second)) = (self.index.get(&first), self.index.get(&second)) else { return false };
-        self.dominance.dominates(*first, *second)
+        dominance.dominates(*first, *second)
     }
 
     /// Walks from just before `at` against control flow. On each way, the first instruction for which `found` answers ends it; `entry` is
@@ -179,7 +204,7 @@ impl<'m> Flow<'m> {
             }
             None => {}
         }
-        let mut seen = HashSet::new();
+        let mut seen = FxHashSet::default();
         let mut open = vec![start];
         while let Some(block) = open.pop() {
             if self.blocks.first() == Some(&block) {
@@ -204,11 +229,12 @@ impl<'m> Flow<'m> {
         if marks.blocks.len() > FEW_BLOCKS {
             return None;
         }
-        let here = *self.index.get(&at)?;
+        // Where control only comes over edges that are ruled out, no way comes from anywhere.
+        let here = *self.index.get(&at).filter(|node| self.taken.dominates(**node, **node))?;
         let marked = || marks.blocks.iter().filter_map(|block| self.index.get(block)).copied();
-        let above = marked().filter(|node| *node != here && self.dominance.dominates(*node, here));
+        let above = marked().filter(|node| *node != here && self.taken.dominates(*node, here));
         // Dominators of one block dominate each other: the last is the one that all others dominate.
-        let last = above.reduce(|one, other| if self.dominance.dominates(one, other) { other } else { one });
+        let last = above.reduce(|one, other| if self.taken.dominates(one, other) { other } else { one });
         let from = last.map_or(0, |node| self.ranks[node.index()]);
         let between = |node: NodeIndex| {
             let rank = self.ranks[node.index()];

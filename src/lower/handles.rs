@@ -9,6 +9,7 @@ use crate::analysis::program::{CudaEvent, CudaEventId, Program, Stream, StreamId
 use crate::calls::cuda::{Meaning, StreamArg};
 use crate::calls::{Callee, classify};
 use crate::ir::{Opcode, Value};
+use crate::mutants::{Mutant, off};
 
 /// `cudaStreamLegacy` and `cudaStreamPerThread` of driver_types.h.
 const LEGACY: u64 = 1;
@@ -96,7 +97,8 @@ impl<'m> Lowering<'_, 'm> {
             return self.handles.stream(StreamHandle::Argument(handle), Stream::Unknown);
         }
         // A call in a loop creates many streams.
-        let created = self.created(handle).filter(|(create, _)| !self.flow.repeats(*create));
+        let created =
+            self.created(handle).filter(|(create, _)| !self.flow.repeats(*create) || off(Mutant::LowerStreamOfRound));
         let Some((create, _)) = created else { return self.unknown_stream(place) };
         match meaning(create) {
             Some(Meaning::CreateStream { flags, .. }) => {
@@ -117,7 +119,7 @@ impl<'m> Lowering<'_, 'm> {
             !self.flow.repeats(*create)
                 && matches!(meaning(*create), Some(Meaning::CreateEvent { .. }))
                 && !self.slots.leaks(*cell, POINTER_BYTES)
-                && self.slots.loads(cell.alloca).all(stays_in_cuda_calls)
+                && (self.slots.loads(cell.alloca).all(stays_in_cuda_calls) || off(Mutant::LowerEventShared))
         });
         let (key, unique) = created.map_or((place, false), |(create, _)| (create, true));
         *self.handles.event_ids.entry(key).or_insert_with(|| {

@@ -5,6 +5,7 @@
 
 use super::allocations::{Delivery, POINTER_BYTES};
 use super::flow::{Flow, Marks};
+use super::grids::Configuration;
 use super::pointers::Pointer;
 use super::slots::{Cell, Definition};
 use super::{Context, Lowering, sites};
@@ -14,14 +15,15 @@ use crate::calls::cuda::Meaning;
 use crate::calls::{Callee, classify};
 use crate::effects::{KernelEffects, ParamEffect};
 use crate::ir::{Block, Opcode, Value};
+use crate::mutants::{Mutant, off};
 
 /// One argument of a launch.
 #[derive(Default)]
-struct KernelArgument<'m> {
+pub(super) struct KernelArgument<'m> {
     /// The followed pointers that it may be; one, unless ways meet.
     pointers: Vec<Pointer>,
     /// Its value, where that is certain.
-    value: Option<Value<'m>>,
+    pub value: Option<Value<'m>>,
 }
 
 impl<'m> Lowering<'_, 'm> {
@@ -42,12 +44,13 @@ impl<'m> Lowering<'_, 'm> {
         };
         let array = call.argument(u32::from(args)).and_then(|array| self.slots.cell(self.module, array));
         let arguments = array.map(|array| self.array_arguments(array, call));
-        if let Some(None) = arguments {
+        if let (Some(None), false) = (&arguments, off(Mutant::LowerArgumentsEscape)) {
             self.arguments_escape(call);
         }
         let arguments = arguments.flatten();
         let record = stub.and_then(|stub| self.context.kernel_effects(stub)).filter(|_| arguments.is_some());
-        self.kernel(call, name, stream, &arguments.unwrap_or_default(), record)
+        let configuration = self.configuration(call);
+        self.kernel(call, name, stream, &arguments.unwrap_or_default(), record, configuration)
     }
 
     /// A call of a stub that was not inlined.
@@ -65,7 +68,9 @@ impl<'m> Lowering<'_, 'm> {
                 KernelArgument { pointers: pointer.into_iter().collect(), value }
             })
             .collect();
-        self.kernel(call, name, stream, &arguments, record)
+        // A stub launches with what it takes back.
+        let configuration = self.pushed_before(call).and_then(pushed);
+        self.kernel(call, name, stream, &arguments, record, configuration)
     }
 
     /// `record`: what the kernel does, if that is known. It is believed where it has the parameters that the launch has arguments.
@@ -76,32 +81,34 @@ impl<'m> Lowering<'_, 'm> {
         stream: StreamId,
         arguments: &[KernelArgument<'m>],
         record: Option<&KernelEffects>,
+        configuration: Option<Configuration<'m>>,
     ) -> Event {
         let record = record.filter(|record| record.params.len() == arguments.len());
-        let touches_captured = record.is_none_or(|record| record.touches_other_memory);
+        let touches_captured = record.map_or(!off(Mutant::LowerNoRecordCaptures), |record| record.touches_other_memory);
         let mut work = Work { name, kind: WorkKind::Launch, accesses: vec![], touches_captured, captures: vec![] };
         for (argument, index) in arguments.iter().zip(0..) {
             for pointer in &argument.pointers {
                 // A pointer where the record says that there is none is one of a structure's.
-                let effect = record.and_then(|record| record.params[index]).unwrap_or(ParamEffect::UNKNOWN);
+                let unknown = if off(Mutant::LowerUnknownEffect) { ParamEffect::NOTHING } else { ParamEffect::UNKNOWN };
+                let effect = record.and_then(|record| record.params[index]).unwrap_or(unknown);
                 let certain = argument.value.is_some();
-                let count = record
-                    .and(effect.writes_all)
-                    .and_then(|all| Some((arguments.get(all.count_param as usize)?.value?, all.scale)));
-                self.kernel_argument(call, pointer, effect, certain, count, &mut work);
+                let written = effect
+                    .writes_all
+                    .filter(|_| certain)
+                    .and_then(|claim| self.written_length(&claim, arguments, configuration));
+                self.kernel_argument(call, pointer, effect, written, &mut work);
             }
         }
         Event::Enqueue { stream, work }
     }
 
-    /// `count`: the argument that counts what the kernel writes all of, and the bytes a unit.
+    /// `written`: how many bytes from the pointer on the launch is certain to write.
     fn kernel_argument(
         &mut self,
         call: Value<'m>,
         pointer: &Pointer,
         effect: ParamEffect,
-        certain: bool,
-        count: Option<(Value<'m>, u64)>,
+        written: Option<Sym>,
         work: &mut Work,
     ) {
         let object = pointer.object;
@@ -110,12 +117,8 @@ impl<'m> Lowering<'_, 'm> {
             access(AccessKind::Read, Range::Unknown, false);
         }
         if effect.writes {
-            // A kernel's guard is `i < n`: whatever way n is read, if it is negative nothing is written and nothing is claimed.
-            let all = count
-                .filter(|(count, _)| count.ty().int_width().is_some())
-                .and_then(|(count, scale)| self.atoms.length(count).mul(&Sym::from(scale)));
-            let range = self.range(pointer, all, call);
-            let must = certain && range != Range::Unknown && !pointer.maybe_null;
+            let range = self.range(pointer, written, call);
+            let must = range != Range::Unknown && !pointer.maybe_null;
             access(AccessKind::Write, if must { range } else { Range::Unknown }, must);
         }
         if effect.captures && !work.captures.contains(&object) {
@@ -223,10 +226,35 @@ impl<'m> Lowering<'_, 'm> {
         }
     }
 
+    /// The configuration of `cudaLaunchKernel(function, grid, …, block, …)`: its own operands, or, inside an inlined stub, which loads them
+    /// from the variables that `__cudaPopCallConfiguration` wrote, what was pushed.
+    fn configuration(&self, launch: Value<'m>) -> Option<Configuration<'m>> {
+        let Callee::Cuda { row, .. } = classify(&launch.called_function()?.name()) else { return None };
+        let Meaning::Launch { configured: Some((grid, block)), .. } = row.meaning else { return None };
+        let (grid, block) = (launch.argument(u32::from(grid))?, launch.argument(u32::from(block))?);
+        match (self.taken_back(grid, 0), self.taken_back(block, 1)) {
+            (Some(pop), Some(same)) if pop == same => pushed(self.pushed_before(pop)?),
+            _ => Some(Configuration { grid, block }),
+        }
+    }
+
+    /// The call of `__cudaPopCallConfiguration` whose argument of that index points to what the value was loaded from.
+    fn taken_back(&self, value: Value<'m>, argument: u32) -> Option<Value<'m>> {
+        let address = value.operand(0).filter(|_| value.opcode() == Some(Opcode::LLVMLoad))?;
+        let cell = self.slots.cell(self.module, address)?;
+        match self.slots.reaching(cell, POINTER_BYTES, value, self.flow)[..] {
+            [Definition::Unknown(pop)] if is_pop(pop) => {
+                let written = self.slots.cell(self.module, pop.argument(argument)?)?;
+                (written == cell).then_some(pop)
+            }
+            _ => None,
+        }
+    }
+
     /// The stream of the `<<<…>>>` that is in force at a stub's call, or where the inlined stub takes it back.
     fn configured_stream(&mut self, at: Value<'m>, per_thread: bool) -> StreamId {
         if let Some(push) = self.pushed_before(at)
-            && let Some(Meaning::PushConfiguration { stream }) = configuration(push)
+            && let Some(Meaning::PushConfiguration { stream, .. }) = configuration(push)
             && let Some(handle) = push.argument(u32::from(stream))
         {
             return self.stream(handle, per_thread, push);
@@ -240,6 +268,7 @@ impl<'m> Lowering<'_, 'm> {
             |call: Value<'m>| matches!(configuration(call), Some(Meaning::PushConfiguration { .. })).then_some(call);
         match self.flow.backwards(at, &self.configurations, |call| Some(push(call)), None)[..] {
             [found] => found,
+            [found, ..] if off(Mutant::LowerOneConfiguration) => found,
             _ => None,
         }
     }
@@ -279,6 +308,12 @@ fn configuration(call: Value<'_>) -> Option<Meaning> {
         }
         _ => None,
     }
+}
+
+/// What a `<<<…>>>` says of grid and block.
+fn pushed(push: Value<'_>) -> Option<Configuration<'_>> {
+    let Meaning::PushConfiguration { grid, block, .. } = configuration(push)? else { return None };
+    Some(Configuration { grid: push.argument(u32::from(grid))?, block: push.argument(u32::from(block))? })
 }
 
 fn is_pop(call: Value<'_>) -> bool {

@@ -10,7 +10,7 @@
 //! - `premise`: the edges that "allocations succeed" rules out;
 //! - `pointers`: which values point into which object;
 //! - `uses`: accesses, and uses that are no accesses, of those values outside of calls;
-//! - `events` (with `launches`, `handles`): what each call does, in program order.
+//! - `events` (with `launches`, `grids`, `handles`): what each call does, in program order.
 //!
 //! Soundness rests on one rule: every use of a followed pointer ends as an access, as a [`PointerUse`], or as a [`Blemish`]; what is not
 //! understood is a blemish or a use that declines, never nothing. A buffer all of whose uses are of the first kind cannot be reached in
@@ -23,6 +23,7 @@ mod devices;
 mod empty;
 mod events;
 mod flow;
+mod grids;
 mod handles;
 mod intrinsics;
 mod launches;
@@ -36,25 +37,28 @@ mod symbolic;
 pub(crate) mod tests;
 mod uses;
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use self::allocations::space;
 pub use self::allocations::{Allocation, Delivery};
 pub use self::context::Context;
-use self::flow::{Flow, Marks};
+pub(crate) use self::flow::Flow;
+use self::flow::Marks;
 use self::handles::Handles;
 use self::pointers::Pointers;
 use self::premise::Failures;
-pub use self::slots::Cell;
 use self::slots::Slots;
+pub use self::slots::{Cell, Part, is_private_variable, separable_parts};
 use self::symbolic::Atoms;
 use crate::analysis::program::{
     Access, Blemish, BlemishKind, Event, Node, NodeId, Object, ObjectId, PointerUse, Program, Range, Site, Space,
     UseKind,
 };
 use crate::analysis::symbolic::Sym;
+use crate::calls::cuda::Meaning;
 use crate::calls::{Callee, classify};
-use crate::ir::{Module, Opcode, Value};
+use crate::ir::{Block, Module, Opcode, Value};
+use crate::mutants::{Mutant, off};
 
 /// Functions with more blocks than this are declined. The analyses are linear in blocks for each pair; no function of the samples has over
 /// 300 after inlining, generated code can have very many more.
@@ -68,6 +72,10 @@ pub struct Lowered<'m> {
     pub origins: Vec<Option<Value<'m>>>,
     /// The allocation of each object, by [`ObjectId`].
     pub allocations: Vec<Allocation<'m>>,
+    /// The instruction of each of [`Program::uses`], in the same order.
+    pub uses: Vec<Value<'m>>,
+    /// The instruction of each of [`Program::blemishes`], in the same order; those of the function as a whole come last and have none.
+    pub blemishes: Vec<Value<'m>>,
 }
 
 impl<'m> Lowered<'m> {
@@ -84,10 +92,11 @@ pub fn has_device_allocation(function: Value<'_>) -> bool {
     function.instructions().any(|call| {
         call.called_function().filter(|callee| callee.is_declaration()).is_some_and(|callee| {
             match classify(&callee.name()) {
-                Callee::Cuda { row, .. } => matches!(
-                    row.meaning,
-                    crate::calls::cuda::Meaning::Allocate { allocator, .. } if space(allocator) == Space::Device
-                ),
+                Callee::Cuda { row, .. } => match row.meaning {
+                    Meaning::Allocate { allocator, .. } => space(allocator) == Space::Device,
+                    Meaning::MallocPitch { .. } => true,
+                    _ => false,
+                },
                 _ => false,
             }
         })
@@ -97,6 +106,12 @@ pub fn has_device_allocation(function: Value<'_>) -> bool {
 /// Lowers a function with a body; `None` for a declaration.
 #[must_use]
 pub fn lower_function<'m>(context: &Context<'m>, function: Value<'m>) -> Option<Lowered<'m>> {
+    lower_as(context, function, &function.name())
+}
+
+/// Lowers a function that is a copy of the one called `name`, or that one itself.
+#[must_use]
+pub fn lower_as<'m>(context: &Context<'m>, function: Value<'m>, name: &str) -> Option<Lowered<'m>> {
     let mut flow = Flow::of(function)?;
     let module = context.module;
     let mut atoms = Atoms::default();
@@ -118,6 +133,7 @@ pub fn lower_function<'m>(context: &Context<'m>, function: Value<'m>) -> Option<
         program: Program::default(),
         origins: vec![None],
         function,
+        name,
         flow: &flow,
         failures: &failures,
         slots: &slots,
@@ -132,20 +148,42 @@ pub fn lower_function<'m>(context: &Context<'m>, function: Value<'m>) -> Option<
     lowering.pointer_uses();
     let positions = lowering.graph();
     lowering.program.module.selects_devices = lowering.works_on_several_devices();
+    let uses = lowering.found.uses.iter().map(|(at, ..)| *at).collect();
+    let blemishes = lowering.found.blemishes.iter().map(|(at, ..)| *at).collect();
     lowering.place_findings(&positions);
     let Lowering { mut program, origins, handles, atoms, .. } = lowering;
-    program.atoms = atoms.values().iter().map(|value| positions.get(value).copied()).collect();
+    program.atoms = atoms.values().iter().map(|value| positions.before(*value)).collect();
     handles.give(&mut program);
-    Some(Lowered { program, origins, allocations })
+    Some(Lowered { program, origins, allocations, uses, blemishes })
 }
 
 /// What was found about instructions, before the graph has places for it.
 #[derive(Default)]
 struct Findings<'m> {
     /// Accesses by instructions that are no calls.
-    accesses: HashMap<Value<'m>, Vec<Access>>,
+    accesses: FxHashMap<Value<'m>, Vec<Access>>,
     uses: Vec<(Value<'m>, ObjectId, UseKind)>,
     blemishes: Vec<(Value<'m>, BlemishKind, Vec<ObjectId>)>,
+}
+
+/// Which node each instruction has before it.
+#[derive(Default)]
+struct Positions<'m> {
+    /// The node at the start of each block.
+    first: FxHashMap<Block<'m>, NodeId>,
+    /// The instructions of a block that have nodes, in order, each with the last of them.
+    behind: FxHashMap<Block<'m>, Vec<(Value<'m>, NodeId)>>,
+}
+
+impl<'m> Positions<'m> {
+    /// The node before the instruction, or at the start of its block; `None` for what is no instruction, or where control never gets.
+    fn before(&self, value: Value<'m>) -> Option<NodeId> {
+        let block = value.block()?;
+        let first = *self.first.get(&block)?;
+        let nodes = self.behind.get(&block).map_or(&[][..], Vec::as_slice);
+        let count = nodes.partition_point(|(instruction, _)| instruction.comes_before(value));
+        Some(count.checked_sub(1).map_or(first, |last| nodes[last].1))
+    }
 }
 
 /// The work on one function.
@@ -153,12 +191,13 @@ struct Lowering<'a, 'm> {
     context: &'a Context<'m>,
     module: Module<'m>,
     function: Value<'m>,
+    name: &'a str,
     flow: &'a Flow<'m>,
     failures: &'a Failures<'m>,
     slots: &'a Slots<'m>,
     allocations: &'a [Allocation<'m>],
     /// The object of each allocation's call.
-    objects: HashMap<Value<'m>, ObjectId>,
+    objects: FxHashMap<Value<'m>, ObjectId>,
     pointers: &'a Pointers<'m>,
     /// Every launch looks for its own among these.
     configurations: Marks<'m>,
@@ -186,10 +225,10 @@ impl<'m> Lowering<'_, 'm> {
                 site: sites::site(allocation.call),
             })
             .collect();
-        self.program.function = self.function.name();
+        self.program.function = self.name.to_owned();
         self.program.module = self.context.facts;
         // Any function but main may be called while work of its callers is in flight.
-        let quiet = self.function.name() == "main" && !self.context.constructors_launch();
+        let quiet = self.name == "main" && !self.context.constructors_launch();
         self.program.module.entry_quiet = quiet;
         self.program.module.other_devices = self.context.facts.selects_devices && !quiet;
     }
@@ -198,34 +237,34 @@ impl<'m> Lowering<'_, 'm> {
         let ids = (0..).map(ObjectId);
         // An allocation's pointer is there behind the allocation, and where the ways meet around one that may be left out.
         let comes_before = |one: &Allocation<'m>, other: &Allocation<'m>| {
-            self.flow.dominates(one.joined.unwrap_or(one.call), other.call)
+            self.flow.dominates_always(one.joined.unwrap_or(one.call), other.call)
         };
         let sites: Vec<_> = self.allocations.iter().zip(ids).collect();
         for (index, (site, id)) in sites.iter().enumerate() {
             for (earlier, earlier_id) in &sites[..index] {
-                if !comes_before(earlier, site) && !comes_before(site, earlier) {
+                let ordered = comes_before(earlier, site) || comes_before(site, earlier);
+                if !ordered && !off(Mutant::LowerOrderWithoutPremise) {
                     self.program.unordered.insert((*earlier_id, *id));
                 }
             }
         }
     }
 
-    /// Builds the graph; answers with the node before (or at the start of the block of) each instruction.
-    fn graph(&mut self) -> HashMap<Value<'m>, NodeId> {
-        let mut positions = HashMap::new();
-        let mut first = HashMap::new();
-        let mut last = HashMap::new();
+    /// Builds the graph; answers with the node before each instruction.
+    fn graph(&mut self) -> Positions<'m> {
+        let mut positions = Positions::default();
+        let mut last = FxHashMap::default();
         for block in self.flow.blocks().to_vec() {
             let mut node = self.node(Event::Skip, Site::default(), None);
-            first.insert(block, node);
-            if first.len() == 1 {
+            positions.first.insert(block, node);
+            if positions.first.len() == 1 {
                 self.program.entry = node;
             }
             for instruction in block.instructions() {
-                positions.insert(instruction, node);
                 for event in self.events(instruction, self.failures.normal.contains(&block)) {
                     let next = self.node(event, self.site(instruction), Some(instruction));
                     self.program.graph.add_edge(node, next, ());
+                    positions.behind.entry(block).or_default().push((instruction, next));
                     node = next;
                 }
             }
@@ -236,7 +275,7 @@ impl<'m> Lowering<'_, 'm> {
                 let target = if self.failures.cut.contains(&(*block, successor)) {
                     self.node(Event::Exit { returns: false }, Site::default(), None)
                 } else {
-                    first[&successor]
+                    positions.first[&successor]
                 };
                 self.program.graph.update_edge(last[block], target, ());
             }
@@ -262,12 +301,13 @@ impl<'m> Lowering<'_, 'm> {
             Some(Opcode::LLVMRet) => vec![Event::Exit { returns: true }],
             // Behind a throw that no landing pad of the function catches, control is in the caller.
             Some(Opcode::LLVMUnreachable) => {
-                let throws = instruction.previous().is_some_and(|before| before.may_unwind());
-                vec![Event::Exit { returns: normal && throws && self.function.name() != "main" }]
+                let throws =
+                    instruction.previous().is_some_and(|before| before.may_unwind()) && !off(Mutant::LowerThrow);
+                vec![Event::Exit { returns: normal && throws && self.name != "main" }]
             }
             // An exception that leaves main ends the program.
             Some(Opcode::LLVMResume | Opcode::LLVMCleanupRet) => {
-                vec![Event::Exit { returns: self.function.name() != "main" }]
+                vec![Event::Exit { returns: self.name != "main" }]
             }
             _ => self.found.accesses.remove(&instruction).map(Event::Host).into_iter().collect(),
         }
@@ -294,9 +334,9 @@ impl<'m> Lowering<'_, 'm> {
     }
 
     /// Gives uses and blemishes their places on the graph, and adds those of the function as a whole.
-    fn place_findings(&mut self, positions: &HashMap<Value<'m>, NodeId>) {
+    fn place_findings(&mut self, positions: &Positions<'m>) {
         let entry = self.program.entry;
-        let node = |at: &Value<'m>| positions.get(at).copied().unwrap_or(entry);
+        let node = |at: &Value<'m>| positions.before(*at).unwrap_or(entry);
         let found = std::mem::take(&mut self.found);
         self.program.uses = found
             .uses
@@ -312,7 +352,7 @@ impl<'m> Lowering<'_, 'm> {
         if self.function.has_attribute("optnone") {
             of_function.push(BlemishKind::NotOptimised);
         }
-        if self.context.captures_streams() {
+        if self.context.captures_streams() && !off(Mutant::LowerCaptureAnywhere) {
             of_function.push(BlemishKind::StreamCapture);
         }
         if self.flow.blocks().len() > MAX_BLOCKS {

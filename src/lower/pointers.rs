@@ -8,7 +8,7 @@
 //! cannot be where the allocation dominates the phi, or the store that the load reads: every way from the allocation's second run to the use
 //! would have to pass the phi (or store) again. Elsewhere it is reported. The same holds of the numbers in an offset, which is forgotten there.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::allocations::{Allocation, Delivery, POINTER_BYTES};
 use super::flow::Flow;
@@ -19,6 +19,7 @@ use crate::analysis::program::ObjectId;
 use crate::analysis::symbolic::Sym;
 use crate::calls::{Callee, classify};
 use crate::ir::{Block, Module, Opcode, Value};
+use crate::mutants::{Mutant, off};
 
 /// Where a pointer points.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -46,7 +47,7 @@ pub(super) struct Trouble<'m> {
 
 /// The pointers of a function that are followed.
 pub(super) struct Pointers<'m> {
-    known: HashMap<Value<'m>, Pointer>,
+    known: FxHashMap<Value<'m>, Pointer>,
     order: Vec<Value<'m>>,
     /// What could not be followed.
     pub troubles: Vec<Trouble<'m>>,
@@ -72,9 +73,9 @@ impl<'m> Pointers<'m> {
         allocations: &[Allocation<'m>],
         atoms: &mut Atoms<'m>,
     ) -> Self {
-        let roots: HashMap<_, _> =
+        let roots: FxHashMap<_, _> =
             allocations.iter().zip(0..).map(|(allocation, id)| (allocation.call, ObjectId(id))).collect();
-        let mut pointers = Self { known: HashMap::new(), order: Vec::new(), troubles: Vec::new() };
+        let mut pointers = Self { known: FxHashMap::default(), order: Vec::new(), troubles: Vec::new() };
         for (allocation, id) in allocations.iter().zip(0..) {
             if allocation.delivery == Delivery::Returned {
                 pointers.learn(
@@ -199,7 +200,8 @@ impl<'m> Pointers<'m> {
                 None => foreign = true,
             }
         }
-        if stale || foreign || objects.len() > 1 {
+        stale &= !off(Mutant::LowerStalePointer);
+        if stale || (foreign || objects.len() > 1) && !off(Mutant::LowerMixed) {
             objects.sort_unstable();
             let slot = stale || value.opcode() == Some(Opcode::LLVMLoad);
             self.troubles.push(Trouble { at: value, objects, foreign, slot });
@@ -212,7 +214,7 @@ fn inputs<'m>(
     module: Module<'m>,
     flow: &Flow<'m>,
     slots: &Slots<'m>,
-    roots: &HashMap<Value<'m>, ObjectId>,
+    roots: &FxHashMap<Value<'m>, ObjectId>,
     value: Value<'m>,
 ) -> Option<Vec<Input<'m>>> {
     let of = |input: Value<'m>| {
@@ -260,7 +262,7 @@ fn inputs<'m>(
 /// Does an offset that comes through a phi or a slot still mean the same? What comes from an earlier round of a loop was computed from that
 /// round's numbers, and the same sum means others now.
 fn is_of_this_round<'m>(flow: &Flow<'m>, value: Value<'m>, input: &Input<'m>, offset: &Sym, atoms: &Atoms<'m>) -> bool {
-    if offset.as_constant().is_some() {
+    if offset.as_constant().is_some() || off(Mutant::LowerStaleOffset) {
         return true;
     }
     match input {

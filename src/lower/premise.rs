@@ -7,6 +7,8 @@
 //!
 //! `if (d) cudaFree(d)` is the same: d is not null. (Of zero bytes it may be in P, and is not in P'; then there is nothing to see in it.)
 //!
+//! `<<<…>>>` puts the launch's configuration on a stack before it launches, and does not launch if that fails: it allocates, so it does not.
+//!
 //! With `goto cleanup` the pointer that is tested there is null only on ways that the premise rules out; so what it holds is asked again
 //! without them, until no more edges are found.
 
@@ -16,7 +18,10 @@ use super::allocations::{Allocation, Delivery, POINTER_BYTES};
 use super::empty::{Empty, concerns_only, empties};
 use super::flow::Flow;
 use super::slots::{Definition, Slots};
+use crate::calls::cuda::Meaning;
+use crate::calls::{Callee, classify};
 use crate::ir::{Block, IntPredicate, Module, Opcode, Value};
+use crate::mutants::{Mutant, off};
 
 /// Where control only comes if an allocation has failed.
 #[derive(Default)]
@@ -65,6 +70,11 @@ fn failures<'m>(
             .then(|| slots.cell(module, tested.operand(0)?))
             .flatten()
             .is_some_and(|cell| match slots.reaching(cell, POINTER_BYTES, tested, flow)[..] {
+                [.., Definition::Call(call)] | [Definition::Call(call), ..]
+                    if off(Mutant::LowerNullForAnotherReason) =>
+                {
+                    results.contains_key(&call)
+                }
                 [Definition::Call(call)] => results.contains_key(&call),
                 _ => false,
             })
@@ -73,6 +83,7 @@ fn failures<'m>(
         Some(Delivery::Returned) => Some(true),
         // An error code.
         Some(Delivery::Slot(_) | Delivery::Memory) => Some(false),
+        None if is_push(tested) => Some(false),
         None => holds_allocation(flow.only_input(tested).unwrap_or(tested)).then_some(true),
     };
     // Where there are no bytes null is no failure: what hangs on it must be on the graph, unless it is nothing.
@@ -95,7 +106,10 @@ fn failures<'m>(
     let mut normal: HashSet<_> = open.iter().copied().collect();
     while let Some(block) = open.pop() {
         for successor in flow.successors(block) {
-            if edges.get(&block) != Some(&successor) && !left_out.contains(&(block, successor)) && normal.insert(successor) {
+            if edges.get(&block) != Some(&successor)
+                && !left_out.contains(&(block, successor))
+                && normal.insert(successor)
+            {
                 open.push(successor);
             }
         }
@@ -113,10 +127,21 @@ fn failures<'m>(
     Failures { cut, normal, empties: Vec::new() }
 }
 
+fn is_push(call: Value<'_>) -> bool {
+    let callee = call.called_function().filter(|callee| callee.is_declaration());
+    callee.is_some_and(|callee| match classify(&callee.name()) {
+        Callee::Cuda { row, .. } => matches!(row.meaning, Meaning::PushConfiguration { .. }),
+        _ => false,
+    })
+}
+
 /// The result of an allocation that a block tests, and where it goes if the allocation has failed.
-fn failure_edge<'m>(block: Block<'m>, failed_if_null: impl Fn(Value<'m>) -> Option<bool>) -> Option<(Value<'m>, Block<'m>)> {
+fn failure_edge<'m>(
+    block: Block<'m>,
+    failed_if_null: impl Fn(Value<'m>) -> Option<bool>,
+) -> Option<(Value<'m>, Block<'m>)> {
     let branch = block.terminator()?;
-    let condition = branch.branch_condition()?;
+    let condition = branch.branch_condition().filter(|_| !off(Mutant::LowerPremise))?;
     let predicate = condition.integer_predicate()?;
     let tested = condition.operand(0).filter(|_| condition.operand(1).is_some_and(Value::is_null))?;
     let failed_if_null = failed_if_null(tested)?;

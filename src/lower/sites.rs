@@ -41,14 +41,14 @@ pub(super) fn names<'m>(
     allocations: &[Allocation<'m>],
 ) -> Vec<String> {
     // By the value, and whether it is the variable's address: `devPtr` of cuda_runtime.h *holds* the address of the user's variable.
-    let mut by_value: HashMap<(Value<'m>, bool), (usize, String)> = HashMap::new();
+    let mut by_value: HashMap<(Value<'m>, bool), (Rank, String)> = HashMap::new();
     for instruction in flow.blocks().iter().copied().flat_map(Block::instructions) {
         for variable in instruction.debug_variables() {
-            // Inlined functions have names for it too: the outermost function's is the user's.
             let key = (variable.value, variable.is_address);
-            let known = by_value.entry(key).or_insert_with(|| (variable.depth, variable.name.clone()));
-            if variable.depth < known.0 {
-                *known = (variable.depth, variable.name);
+            let rank = Rank { reserved: is_reserved(&variable.name), depth: variable.depth };
+            let known = by_value.entry(key).or_insert_with(|| (rank, variable.name.clone()));
+            if rank < known.0 {
+                *known = (rank, variable.name);
             }
         }
     }
@@ -65,7 +65,36 @@ pub(super) fn names<'m>(
     };
     let name = |allocation: &Allocation<'m>| {
         let known = values(allocation).into_iter().filter_map(|value| by_value.get(&value));
-        known.min_by_key(|(depth, _)| *depth).map(|(_, name)| name.clone()).unwrap_or_default()
+        known.min_by_key(|(rank, _)| *rank).map(|(_, name)| name.clone()).unwrap_or_default()
     };
     allocations.iter().map(name).collect()
+}
+
+/// Which of a value's names is shown: the least. Inlined functions have names for it too; the outermost function's is the user's, and
+/// the standard library's (`__ptr` of unique_ptr) are nobody's.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    reserved: bool,
+    depth: usize,
+}
+
+/// Names that C++ reserves for its implementation: `__ptr`, `_M_start`.
+fn is_reserved(name: &str) -> bool {
+    let mut rest = name.strip_prefix('_').unwrap_or_default().chars();
+    rest.next().is_some_and(|next| next == '_' || next.is_ascii_uppercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_reserved;
+
+    #[test]
+    fn the_librarys_names_are_told_from_the_users() {
+        for name in ["__ptr", "_M_start"] {
+            assert!(is_reserved(name), "{name}");
+        }
+        for name in ["h_", "ptr", "_h", "m_start", "_", ""] {
+            assert!(!is_reserved(name), "{name}");
+        }
+    }
 }

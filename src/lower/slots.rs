@@ -9,15 +9,17 @@
 //!
 //! What is not private is not a slot: a pointer stored there has escaped, and a load from there is unknown.
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Context;
+use super::allocations::POINTER_BYTES;
 use super::flow::{Flow, Marks};
 use super::intrinsics::{Intrinsic, intrinsic};
 use crate::calls::cuda::Meaning;
 use crate::calls::models::{Action, Library};
 use crate::calls::{Callee, classify};
 use crate::ir::{Block, Module, Opcode, Value};
+use crate::mutants::{Mutant, off};
 
 /// Bytes of a private alloca.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -78,21 +80,21 @@ impl TouchKind {
 
 /// The private allocas of a function.
 pub(super) struct Slots<'m> {
-    slots: HashMap<Value<'m>, Slot<'m>>,
+    slots: FxHashMap<Value<'m>, Slot<'m>>,
 }
 
 /// What is done with one private alloca.
 struct Slot<'m> {
     touches: Vec<Touch<'m>>,
     /// Those of them that write, by instruction.
-    writes: HashMap<Value<'m>, Vec<Touch<'m>>>,
+    writes: FxHashMap<Value<'m>, Vec<Touch<'m>>>,
     /// The same instructions, to search for.
     writing: Marks<'m>,
 }
 
 impl<'m> Slot<'m> {
     fn new(touches: Vec<Touch<'m>>) -> Self {
-        let mut writes: HashMap<_, Vec<_>> = HashMap::new();
+        let mut writes: FxHashMap<_, Vec<_>> = FxHashMap::default();
         for touch in touches.iter().filter(|touch| touch.kind.writes()) {
             writes.entry(touch.instruction).or_default().push(*touch);
         }
@@ -110,15 +112,15 @@ impl<'m> Slots<'m> {
         let allocas: Vec<_> = flow
             .blocks()
             .iter()
-            .take(1)
+            .take(if off(Mutant::LowerSlotInLoop) { usize::MAX } else { 1 })
             .copied()
             .flat_map(Block::instructions)
             .filter(|instruction| instruction.opcode() == Some(Opcode::LLVMAlloca))
             .collect();
-        let mut touches: HashMap<_, _> =
-            allocas.iter().filter_map(|alloca| Some((*alloca, touches(context, flow, *alloca)?))).collect();
+        let mut touches: FxHashMap<_, _> =
+            allocas.iter().filter_map(|alloca| Some((*alloca, alloca_touches(context, flow, *alloca)?))).collect();
         // Addresses may be stored in argument arrays only, and only in those that are private themselves.
-        let arrays: HashSet<_> =
+        let arrays: FxHashSet<_> =
             touches.iter().filter(|(_, list)| is_argument_array(list)).map(|(alloca, _)| *alloca).collect();
         touches.retain(|_, list: &mut Vec<Touch<'_>>| {
             list.iter().filter(|touch| touch.kind == TouchKind::AddressStored).all(|touch| {
@@ -142,7 +144,7 @@ impl<'m> Slots<'m> {
     #[must_use]
     pub(super) fn leaks(&self, cell: Cell<'m>, length: u64) -> bool {
         self.slots[&cell.alloca].touches.iter().any(|touch| match touch.kind {
-            TouchKind::Leak => overlap(touch, cell.offset, length) != Overlap::None,
+            TouchKind::Leak => overlap(touch, cell.offset, length) != Overlap::None && !off(Mutant::LowerSlotLeaks),
             TouchKind::LoadPointer => overlap(touch, cell.offset, length) == Overlap::Partial,
             // The launch reads all that the parameter's type has, from there on; only its first pointer is followed.
             TouchKind::AddressStored => cell.offset > touch.offset,
@@ -290,14 +292,86 @@ fn constant_offset<'m>(module: Module<'m>, gep: Value<'m>) -> Option<i64> {
     i64::try_from(offset).ok()
 }
 
+/// Does a function only read and write a global variable, so that its address stays in the function? (Other functions are not looked at, nor
+/// uses in constant expressions.)
+#[must_use]
+pub fn is_private_variable<'m>(context: &Context<'m>, function: Value<'m>, variable: Value<'m>) -> bool {
+    let size = variable.value_type().and_then(|ty| context.module.alloc_size(ty));
+    Flow::of(function).zip(size).and_then(|(flow, size)| touches(context, &flow, variable, size)).is_some_and(
+        |touches| {
+            touches.iter().all(|touch| !matches!(touch.kind, TouchKind::AddressStored | TouchKind::ArgumentArray))
+        },
+    )
+}
+
+/// A pointer or handle in a larger private variable: an out-parameter of a call that is used as a variable of its own.
+pub struct Part<'m> {
+    /// Where it is.
+    pub cell: Cell<'m>,
+    /// The instructions that touch just these bytes, each with the operand that is their address.
+    pub uses: Vec<(Value<'m>, u32)>,
+    /// The instructions that set more bytes, these among them, to zero.
+    pub zeroed: Vec<Value<'m>>,
+}
+
+impl Part<'_> {
+    /// Its size.
+    pub const BYTES: u64 = POINTER_BYTES;
+}
+
+/// Parts of a function's private variables that calls write (`cudaMalloc(&buffers.d, n)`) and that could be variables of their own. As it is,
+/// the call keeps LLVM from seeing that it leaves the rest of the variable alone.
+#[must_use]
+pub fn separable_parts<'m>(context: &Context<'m>, function: Value<'m>) -> Vec<Part<'m>> {
+    let module = context.module;
+    let Some(flow) = Flow::of(function) else { return Vec::new() };
+    let slots = Slots::of(context, &flow);
+    let mut parts: Vec<Part<'m>> = Vec::new();
+    for alloca in function.instructions() {
+        let Some(Slot { touches, .. }) = slots.slots.get(&alloca) else { continue };
+        let larger =
+            alloca.allocated_type().and_then(|ty| module.alloc_size(ty)).is_some_and(|size| size > POINTER_BYTES);
+        for written in touches.iter().filter(|touch| larger && touch.kind == TouchKind::CallWrites) {
+            let cell = Cell { alloca, offset: written.offset };
+            if parts.iter().all(|part| part.cell != cell) {
+                parts.extend(separate(module, cell, touches));
+            }
+        }
+    }
+    parts
+}
+
+fn separate<'m>(module: Module<'m>, at: Cell<'m>, touches: &[Touch<'m>]) -> Option<Part<'m>> {
+    let mut part = Part { cell: at, uses: Vec::new(), zeroed: Vec::new() };
+    for touch in touches {
+        match (overlap(touch, at.offset, POINTER_BYTES), touch.kind) {
+            (Overlap::None, _) | (Overlap::Covers, TouchKind::Undefine) => {}
+            (Overlap::Covers, TouchKind::Zero) => part.zeroed.push(touch.instruction),
+            (Overlap::Exact, TouchKind::AddressStored | TouchKind::ArgumentArray) => return None,
+            (Overlap::Exact, _) => {
+                let operands = touch.instruction.operands().into_iter().zip(0..);
+                let uses = operands.filter(|(operand, _)| cell(module, *operand) == Some(at));
+                part.uses.extend(uses.map(|(_, index)| (touch.instruction, index)));
+            }
+            _ => return None,
+        }
+    }
+    Some(part)
+}
+
 /// All that is done with an alloca, or `None` if it is not private.
-fn touches<'m>(context: &Context<'m>, flow: &Flow<'m>, alloca: Value<'m>) -> Option<Vec<Touch<'m>>> {
+fn alloca_touches<'m>(context: &Context<'m>, flow: &Flow<'m>, alloca: Value<'m>) -> Option<Vec<Touch<'m>>> {
     let module = context.module;
     // An array of variable length has no known end.
     alloca.operand(0)?.constant_uint().filter(|count| *count == 1)?;
-    let size = module.alloc_size(alloca.allocated_type()?)?;
+    touches(context, flow, alloca, module.alloc_size(alloca.allocated_type()?)?)
+}
+
+/// The same of any variable of `size` bytes.
+fn touches<'m>(context: &Context<'m>, flow: &Flow<'m>, variable: Value<'m>, size: u64) -> Option<Vec<Touch<'m>>> {
+    let module = context.module;
     let mut touches = Vec::new();
-    let mut open = vec![(alloca, 0_u64)];
+    let mut open = vec![(variable, 0_u64)];
     while let Some((address, offset)) = open.pop() {
         for usage in address.uses().into_iter().filter(|usage| flow.reaches(usage.user)) {
             let user = usage.user;
@@ -425,6 +499,7 @@ fn call_touches<'m>(
                 touch(rest, TouchKind::Leak);
             }
         }
+        Callee::Unknown if off(Mutant::LowerSlotEscapes) => {}
         Callee::UnmodelledCuda | Callee::Unknown => return None,
     }
     Some(())

@@ -7,12 +7,13 @@
 //! Sizes and lengths are read as signed: an allocation of 2^63 bytes or more fails and a copy of that many is an error, so in every
 //! execution that goes on the two readings agree. That is the premise "allocations succeed" of the proof, not a new one.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::flow::Flow;
 use crate::analysis::symbolic::{AtomId, Sym};
 use crate::ir::Module;
 use crate::ir::{Opcode, Type, Value};
+use crate::mutants::{Mutant, off};
 
 /// How deep an expression is taken apart; deeper parts are atoms. Bounds the work on shared subexpressions (2^8); the sizes of real
 /// programs (`w * h * channels * sizeof(float) + header`) are five or six deep.
@@ -40,8 +41,8 @@ enum Key<'m> {
 #[derive(Default)]
 pub(super) struct Atoms<'m> {
     /// Phis that can have one value only, as control never comes from the other blocks.
-    certain: HashMap<Value<'m>, Value<'m>>,
-    ids: HashMap<Key<'m>, AtomId>,
+    certain: FxHashMap<Value<'m>, Value<'m>>,
+    ids: FxHashMap<Key<'m>, AtomId>,
     values: Vec<Value<'m>>,
 }
 
@@ -64,6 +65,11 @@ impl<'m> Atoms<'m> {
     /// A size or length argument as a sum.
     pub(super) fn length(&mut self, value: Value<'m>) -> Sym {
         self.read(value, Reading::Signed, 0)
+    }
+
+    /// Any integer as a sum, read in one way or the other.
+    pub(super) fn number(&mut self, value: Value<'m>, reading: Reading) -> Sym {
+        self.read(value, reading, 0)
     }
 
     /// The size that an allocation asks for, as a sum. `new T[n]` asks for all ones (which no allocation satisfies) where the product would
@@ -95,7 +101,7 @@ impl<'m> Atoms<'m> {
                 }
                 ty = ty.element()?;
             }
-            if !exact && index.constant_int().is_none() {
+            if !exact && index.constant_int().is_none() && !off(Mutant::LowerAddressWrap) {
                 return None;
             }
             let scale = Sym::from(module.alloc_size(ty)?);
@@ -140,7 +146,7 @@ impl<'m> Atoms<'m> {
                 };
                 // Both readings of a result that needs fewer bits than it has agree, and nothing wrapped on the way.
                 let narrow = opcode != Opcode::LLVMSub && bits(value, depth).is_some();
-                if !marked && !narrow {
+                if !marked && !narrow && !off(Mutant::LowerWrap) {
                     return None;
                 }
                 let reading = if marked { reading } else { Reading::Unsigned };
@@ -167,7 +173,7 @@ impl<'m> Atoms<'m> {
 
     fn atom(&mut self, value: Value<'m>, reading: Reading) -> Sym {
         // A value that is not negative reads the same both ways: one atom.
-        let reading = if is_not_negative(value) { Reading::Unsigned } else { reading };
+        let reading = if is_not_negative(value) || off(Mutant::LowerSign) { Reading::Unsigned } else { reading };
         let (key, source) = match scaled(value) {
             Some((source, scale)) => (Key::Product(source, scale, reading), source),
             None => (Key::Value(value, reading), value),

@@ -9,13 +9,23 @@ use crate::ir::{Module, Value};
 unsafe extern "C" {
     fn echo_sr_shim_diagnose(module: LLVMModuleRef, severity: u32, text: *const c_char, length: usize);
     fn echo_sr_shim_remark(
+        function: LLVMValueRef,
         at: LLVMValueRef,
         kind: u32,
         name: *const c_char,
         name_length: usize,
-        text: *const c_char,
-        length: usize,
+        pieces: *const Piece,
+        count: usize,
     );
+}
+
+/// A piece of a remark, as shim.cpp declares it.
+#[repr(C)]
+struct Piece {
+    key: *const c_char,
+    key_length: usize,
+    text: *const c_char,
+    length: usize,
 }
 
 /// Which of LLVM's remarks: `-Rpass`, `-Rpass-missed`, `-Rpass-analysis`.
@@ -44,10 +54,11 @@ fn diagnose(module: Module<'_>, severity: u32, text: &str) {
     unsafe { echo_sr_shim_diagnose(module.raw(), severity, text.as_ptr().cast(), text.len()) }
 }
 
-/// A remark of the pass `echo-sr` at an instruction; `name` is its stable name in `-fsave-optimization-record`. Nothing happens where
-/// `at` is no instruction.
-pub fn remark(at: Value<'_>, kind: RemarkKind, name: &str, text: &str) {
-    if !at.is_instruction() {
+/// A remark of the pass `echo-sr` on a function, at the place of an instruction of it or of a copy of it; `name` is its stable name in
+/// `-fsave-optimization-record`, where each piece of the text stands under its key. Nothing happens where `at` is no instruction or the
+/// function has no body.
+pub fn remark(function: Value<'_>, at: Value<'_>, kind: RemarkKind, name: &str, pieces: &[(&str, &str)]) {
+    if !at.is_instruction() || !function.is_function() || function.is_declaration() {
         return;
     }
     let kind = match kind {
@@ -55,8 +66,19 @@ pub fn remark(at: Value<'_>, kind: RemarkKind, name: &str, text: &str) {
         RemarkKind::Missed => 1,
         RemarkKind::Analysis => 2,
     };
-    // SAFETY: `at` is an instruction of a valid module; the shim reads the given bytes of both texts and keeps none.
+    let pieces: Vec<Piece> = pieces
+        .iter()
+        .map(|(key, text)| Piece {
+            key: key.as_ptr().cast(),
+            key_length: key.len(),
+            text: text.as_ptr().cast(),
+            length: text.len(),
+        })
+        .collect();
+    // SAFETY: `function` is a defined function and `at` an instruction of a valid module; the shim reads the given bytes of the name and of each piece, which live until
+    // the end of this function, and keeps none.
     unsafe {
-        echo_sr_shim_remark(at.raw(), kind, name.as_ptr().cast(), name.len(), text.as_ptr().cast(), text.len());
+        let (name, name_length) = (name.as_ptr().cast(), name.len());
+        echo_sr_shim_remark(function.raw(), at.raw(), kind, name, name_length, pieces.as_ptr(), pieces.len());
     }
 }

@@ -17,6 +17,14 @@ use crate::options::Options;
 /// The LLVM major that this plugin is built for.
 const BUILT_FOR: &str = env!("ECHO_SR_LLVM_MAJOR");
 
+/// The same as a number in the plugin's symbol table, so that the command `echo-sr` can read it without loading LLVM.
+#[unsafe(no_mangle)]
+#[allow(non_upper_case_globals)]
+pub static echo_sr_llvm_major: u32 = match u32::from_str_radix(BUILT_FOR, 10) {
+    Ok(major) => major,
+    Err(_) => panic!("ECHO_SR_LLVM_MAJOR is no number"),
+};
+
 /// The environment variable that holds options where the pass is not named with some of its own.
 pub const OPTIONS_VARIABLE: &str = "ECHO_SR_OPTIONS";
 
@@ -166,7 +174,10 @@ fn run(module: Module<'_>, kind: PassKind, level: i32, parameters: Option<&str>)
     let options = match Options::parse(&text) {
         Ok(options) => options,
         Err(error) => {
-            diagnostics::error(module, &format!("{}: {error}", kind.name()));
+            // Several passes see one module; the user reads it once.
+            if module.mark("echo-sr.options-refused") {
+                diagnostics::error(module, &format!("echo-sr: {error}"));
+            }
             return false;
         }
     };

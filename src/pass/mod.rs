@@ -12,6 +12,7 @@ pub mod diagnostics;
 pub mod entry;
 pub mod pipeline;
 pub mod prepare;
+pub mod splice;
 
 // Test programs run without an `opt` or `clang` around them, so they bring LLVM themselves. (build.rs does it for integration tests.)
 #[cfg(all(test, feature = "llvm22"))]

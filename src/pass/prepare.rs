@@ -5,13 +5,18 @@
 //! of a device buffer, `launch_foo`, the compiler's launch stubs. Inlining never changes what a program does, so this pass needs no proof,
 //! only a budget. What the user or the language keeps apart stays apart: `noinline`, `optnone`, recursive and variadic functions, functions
 //! that the linker may replace, that are compiled for another target than a caller, or that nobody calls by name.
+//!
+//! What is no wrapper keeps its calls of the CUDA runtime, and of larger functions that work with it, *single* until `echo-sr` ran
+//! ([`TAG`]): jump threading likes to put the one call between two loops over `n` into both arms of `n > 0`, which makes two allocation
+//! sites of one. In loops that is left to LLVM, because unrolling a loop over an array of buffers shows each of them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use petgraph::algo::tarjan_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 
 use crate::ir::{Module, Value};
+use crate::lower::Flow;
 
 /// Instructions of a wrapper, with the wrappers that it calls itself dissolved in it. A launch stub of clang has 25 and 4 a parameter
 /// before simplification, a checked-call helper that prints and exits about 30, a constructor that allocates through one about 60; 400
@@ -22,16 +27,60 @@ pub const WRAPPER_BUDGET: usize = 400;
 /// microsecond an instruction and pass it bounds the time that a module of many wrappers costs.
 pub const MODULE_BUDGET: usize = 100_000;
 
-/// Marks wrappers; true if there are any.
+/// At a call that is marked `noduplicate` by this pass; `echo-sr` takes both away.
+pub const TAG: &str = "echo-sr-single";
+
+/// Marks wrappers, and calls that are to stay single; true if there are any.
 pub fn run(module: Module<'_>) -> bool {
     if !calls_cuda(module) {
         return false;
     }
-    let wrappers = find_wrappers(module);
+    let graph = CallGraph::of(module);
+    let wrappers = find_wrappers(&graph);
     for wrapper in &wrappers {
         wrapper.add_attribute("alwaysinline");
     }
-    !wrappers.is_empty()
+    let marked = keep_single(&graph, &wrappers.iter().copied().collect());
+    marked || !wrappers.is_empty()
+}
+
+/// Takes the marks of [`run`] from all calls; true if there were any.
+pub fn forget_single_calls(module: Module<'_>) -> bool {
+    let mut changed = false;
+    for call in module.functions().flat_map(Value::instructions).filter(|instruction| instruction.is_call()) {
+        changed |= call.untag_call("noduplicate", TAG);
+    }
+    changed
+}
+
+/// Marks calls that stand in no loop, in functions that are no wrappers.
+fn keep_single<'m>(graph: &CallGraph<'m>, wrappers: &HashSet<Value<'m>>) -> bool {
+    // Functions that work with the runtime: they call it, or call one that does.
+    let mut working: HashSet<Value<'m>> = HashSet::new();
+    let mut open: Vec<_> =
+        graph.graph.node_weights().filter(|function| function.calls_cuda).map(|function| function.value).collect();
+    while let Some(function) = open.pop() {
+        if working.insert(function) {
+            open.extend(graph.callers(function));
+        }
+    }
+    let mut marked = false;
+    for function in working.iter().filter(|function| !wrappers.contains(function)) {
+        let Some(flow) = Flow::of(*function) else { continue };
+        for call in function.instructions() {
+            let Some(callee) = call.called_function() else { continue };
+            let keeps = if callee.is_declaration() {
+                is_cuda_call(callee)
+            } else {
+                working.contains(&callee) && !wrappers.contains(&callee)
+            };
+            if keeps && !flow.repeats(call) {
+                call.tag_call("noduplicate", TAG);
+                marked = true;
+            }
+        }
+    }
+    marked
 }
 
 /// Some function of the module calls the CUDA runtime.
@@ -59,31 +108,49 @@ struct Function<'m> {
     callees: Vec<Value<'m>>,
 }
 
-/// The wrappers, callees before callers.
-fn find_wrappers<'m>(module: Module<'m>) -> Vec<Value<'m>> {
-    let mut graph = DiGraph::<Function<'m>, ()>::new();
-    let mut nodes: HashMap<Value<'m>, NodeIndex> = HashMap::new();
-    for value in module.functions().filter(|function| !function.is_declaration()) {
-        nodes.insert(value, graph.add_node(describe(value)));
-    }
-    let mut callers: HashMap<Value<'m>, Vec<Value<'m>>> = HashMap::new();
-    for node in graph.node_indices() {
-        for callee in graph[node].callees.clone() {
-            callers.entry(callee).or_default().push(graph[node].value);
-            graph.add_edge(node, nodes[&callee], ());
+/// The defined functions and their calls.
+struct CallGraph<'m> {
+    graph: DiGraph<Function<'m>, ()>,
+    /// One entry a call.
+    callers: HashMap<Value<'m>, Vec<Value<'m>>>,
+}
+
+impl<'m> CallGraph<'m> {
+    fn of(module: Module<'m>) -> Self {
+        let mut graph = DiGraph::<Function<'m>, ()>::new();
+        let mut nodes: HashMap<Value<'m>, NodeIndex> = HashMap::new();
+        for value in module.functions().filter(|function| !function.is_declaration()) {
+            nodes.insert(value, graph.add_node(describe(value)));
         }
+        let mut callers: HashMap<Value<'m>, Vec<Value<'m>>> = HashMap::new();
+        for node in graph.node_indices() {
+            for callee in graph[node].callees.clone() {
+                callers.entry(callee).or_default().push(graph[node].value);
+                graph.add_edge(node, nodes[&callee], ());
+            }
+        }
+        Self { graph, callers }
     }
+
+    fn callers(&self, function: Value<'m>) -> &[Value<'m>] {
+        self.callers.get(&function).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// The wrappers, callees before callers.
+fn find_wrappers<'m>(calls: &CallGraph<'m>) -> Vec<Value<'m>> {
+    let graph = &calls.graph;
     let mut wrappers = Vec::new();
     // Size of each wrapper with all inner wrappers dissolved.
     let mut sizes: HashMap<Value<'m>, usize> = HashMap::new();
     let mut growth = 0;
-    for component in tarjan_scc(&graph) {
+    for component in tarjan_scc(graph) {
         // Tarjan's order: callees come first. A component of several functions is a recursion.
         let [node] = component[..] else { continue };
         let function = &graph[node];
         let inner: Vec<usize> = function.callees.iter().filter_map(|callee| sizes.get(callee).copied()).collect();
         let size = function.size + inner.iter().sum::<usize>();
-        let callers = callers.get(&function.value).map_or(&[][..], Vec::as_slice);
+        let callers = calls.callers(function.value);
         let compatible = callers.iter().all(|caller| caller.may_inline(function.value));
         let recursive = function.callees.contains(&function.value);
         let wraps = function.calls_cuda || !inner.is_empty();

@@ -3,18 +3,24 @@
 
 #include ECHO_SR_PLUGIN_HEADER
 #include "llvm-c/Core.h"
+#include "llvm/Analysis/InlineCost.h"
 #include "llvm/Analysis/OptimizationRemarkEmitter.h"
 #include "llvm/Config/llvm-config.h"
+#include "llvm/IR/DIBuilder.h"
+#include "llvm/IR/DebugInfo.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/DebugProgramInstruction.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/ReplaceConstant.h"
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/Transforms/Utils/Cloning.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/Local.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
@@ -134,17 +140,34 @@ void echo_sr_shim_diagnose(LLVMModuleRef M, uint32_t Severity, const char *Data,
   unwrap(M)->getContext().diagnose(RustDiagnostic(text(Data, Length), severity(Severity)));
 }
 
-// A remark of pass "echo-sr" at an instruction. Kind: 0 passed, 1 missed, 2 analysis.
-void echo_sr_shim_remark(LLVMValueRef At, uint32_t Kind, const char *Name, size_t NameLength, const char *Data, size_t Length) {
-  auto *Where = cast<Instruction>(unwrap(At));
-  OptimizationRemarkEmitter Emitter(Where->getFunction());
-  StringRef Message = text(Data, Length), Title = text(Name, NameLength);
+// A piece of a remark: its key in the optimization record, and its text. diagnostics.rs has the same.
+struct EchoPiece {
+  const char *Key;
+  size_t KeyLength;
+  const char *Text;
+  size_t Length;
+};
+
+// A remark of pass "echo-sr" on a function, at the place of an instruction (of that function or of a copy of it). Kind: 0 passed,
+// 1 missed, 2 analysis.
+void echo_sr_shim_remark(LLVMValueRef Function, LLVMValueRef At, uint32_t Kind, const char *Name, size_t NameLength,
+                         const EchoPiece *Pieces, size_t Count) {
+  auto *Of = cast<llvm::Function>(unwrap(Function));
+  DiagnosticLocation Where(cast<Instruction>(unwrap(At))->getDebugLoc());
+  const BasicBlock *Region = &Of->getEntryBlock();
+  OptimizationRemarkEmitter Emitter(Of);
+  StringRef Title = text(Name, NameLength);
+  auto Tell = [&](auto Remark) {
+    for (const EchoPiece &Piece : ArrayRef(Pieces, Count))
+      Remark << DiagnosticInfoOptimizationBase::Argument(text(Piece.Key, Piece.KeyLength), text(Piece.Text, Piece.Length));
+    return Remark;
+  };
   if (Kind == 0)
-    Emitter.emit([&] { return OptimizationRemark("echo-sr", Title, Where) << Message; });
+    Emitter.emit([&] { return Tell(OptimizationRemark("echo-sr", Title, Where, Region)); });
   else if (Kind == 1)
-    Emitter.emit([&] { return OptimizationRemarkMissed("echo-sr", Title, Where) << Message; });
+    Emitter.emit([&] { return Tell(OptimizationRemarkMissed("echo-sr", Title, Where, Region)); });
   else
-    Emitter.emit([&] { return OptimizationRemarkAnalysis("echo-sr", Title, Where) << Message; });
+    Emitter.emit([&] { return Tell(OptimizationRemarkAnalysis("echo-sr", Title, Where, Region)); });
 }
 
 // Memory that a call may touch. Bits: 1 reads and 2 writes through its arguments, 4 touches memory that it got in another way (memory
@@ -224,6 +247,33 @@ bool echo_sr_shim_may_inline(LLVMValueRef Caller, LLVMValueRef Callee) {
   return AttributeFuncs::areInlineCompatible(*To, *From) && Same("target-cpu") && Same("target-features");
 }
 
+// Name of the member that a part of a variable is: "buffers.h"; the variable's name if the part is no member.
+static std::string partName(const DIVariable &Variable, const DIExpression &Expression) {
+  std::string Name = Variable.getName().str();
+  auto Part = Expression.getFragmentInfo();
+  const DIType *Of = Variable.getType();
+  uint64_t Offset = Part ? Part->OffsetInBits : 0;
+  while (Part && Of) {
+    if (auto *Derived = dyn_cast<DIDerivedType>(Of);
+        Derived && (Derived->getTag() == dwarf::DW_TAG_typedef || Derived->getTag() == dwarf::DW_TAG_const_type)) {
+      Of = Derived->getBaseType();
+      continue;
+    }
+    auto *Structure = dyn_cast<DICompositeType>(Of);
+    const DIDerivedType *Found = nullptr;
+    for (const DINode *Element : Structure ? Structure->getElements() : DINodeArray())
+      if (auto *Member = dyn_cast<DIDerivedType>(Element); Member && Member->getTag() == dwarf::DW_TAG_member && !Member->isStaticMember() &&
+          Member->getOffsetInBits() <= Offset && Offset < Member->getOffsetInBits() + Member->getSizeInBits())
+        Found = Member;
+    if (!Found || Structure->getSizeInBits() == Part->SizeInBits)
+      break;
+    Name += "." + Found->getName().str();
+    Offset -= Found->getOffsetInBits();
+    Of = Found->getBaseType();
+  }
+  return Name;
+}
+
 // Calls Visit for each variable that a debug record next to the instruction binds: the value, whether it is the variable's address (else
 // it is what the variable holds), the variable's name, and how many calls deep its function is inlined. (The C API has this since LLVM 20
 // only, and a plugin that names its functions does not even load in 19.)
@@ -233,7 +283,7 @@ void echo_sr_shim_debug_variables(LLVMValueRef At,
     size_t Depth = 0;
     for (const DILocation *Place = Record.getDebugLoc()->getInlinedAt(); Place; Place = Place->getInlinedAt())
       ++Depth;
-    StringRef Name = Record.getVariable()->getName();
+    std::string Name = partName(*Record.getVariable(), *Record.getExpression());
     auto Tell = [&](Value *Bound, bool IsAddress) {
       if (Bound)
         Visit(Data, wrap(Bound), IsAddress, Name.data(), Name.size(), Depth);
@@ -242,6 +292,105 @@ void echo_sr_shim_debug_variables(LLVMValueRef At,
       Tell(Record.getAddress(), true);
     if (Record.getNumVariableLocationOps() != 0)
       Tell(Record.getVariableLocationOp(0), Record.isDbgDeclare() || Record.getExpression()->startsWithDeref());
+  }
+}
+
+// A copy of a function that nobody calls.
+LLVMValueRef echo_sr_shim_clone(LLVMValueRef Function) {
+  ValueToValueMapTy Map;
+  llvm::Function *Copy = CloneFunction(cast<llvm::Function>(unwrap(Function)), Map);
+  Copy->setComdat(nullptr);
+  Copy->setLinkage(GlobalValue::InternalLinkage);
+  Copy->setName("echo-sr.scratch");
+  return wrap(Copy);
+}
+
+// Puts the callee's body in place of a call, if LLVM can; else says why it can't.
+bool echo_sr_shim_inline(LLVMValueRef Call, void (*Why)(void *, const char *, size_t), void *Data) {
+  auto *Base = cast<CallBase>(unwrap(Call));
+  Function *Callee = Base->getCalledFunction();
+  InlineResult Result = Callee && !Callee->isDeclaration() ? isInlineViable(*Callee) : InlineResult::failure("not defined here");
+  if (Result.isSuccess()) {
+    InlineFunctionInfo Info;
+    Result = InlineFunction(*Base, Info, /*MergeAttributes=*/true);
+  }
+  if (!Result.isSuccess()) {
+    StringRef Reason = Result.getFailureReason();
+    Why(Data, Reason.data(), Reason.size());
+  }
+  return Result.isSuccess();
+}
+
+// Runs function passes, named as for opt, on one function.
+void echo_sr_shim_simplify(LLVMValueRef Function, const char *Passes, size_t Length) {
+  PassBuilder Builder;
+  LoopAnalysisManager Loops;
+  FunctionAnalysisManager Functions;
+  CGSCCAnalysisManager Components;
+  ModuleAnalysisManager Modules;
+  Builder.registerModuleAnalyses(Modules);
+  Builder.registerCGSCCAnalyses(Components);
+  Builder.registerFunctionAnalyses(Functions);
+  Builder.registerLoopAnalyses(Loops);
+  Builder.crossRegisterProxies(Loops, Functions, Components, Modules);
+  FunctionPassManager Pipeline;
+  cantFail(Builder.parsePassPipeline(Pipeline, text(Passes, Length)));
+  Pipeline.run(*cast<llvm::Function>(unwrap(Function)), Functions);
+}
+
+// Tells debuggers that a part of a variable is in another variable now.
+void echo_sr_shim_describe_part(LLVMValueRef Whole, LLVMValueRef Part, uint64_t Offset, uint64_t Size) {
+  auto *From = cast<AllocaInst>(unwrap(Whole)), *To = cast<AllocaInst>(unwrap(Part));
+  SmallVector<DbgVariableRecord *> Known(at::getDVRAssignmentMarkers(From));
+  for (DbgVariableRecord *Declaration : findDVRDeclares(From))
+    Known.push_back(Declaration);
+  for (DbgVariableRecord *Record : Known) {
+    DIExpression *Address = DIExpression::get(To->getContext(), {dwarf::DW_OP_deref});
+    auto Fragment = DIExpression::createFragmentExpression(Address, Offset * 8, Size * 8);
+    if (Record->getExpression()->getFragmentInfo() || !Fragment)
+      continue;
+    auto *Described = DbgVariableRecord::createDbgVariableRecord(To, Record->getVariable(), *Fragment, Record->getDebugLoc());
+    To->getParent()->insertDbgRecordBefore(Described, std::next(To->getIterator()));
+    return;
+  }
+}
+
+// Makes constant expressions of a global variable instructions, in one function.
+void echo_sr_shim_expand_constants(LLVMValueRef Global, LLVMValueRef Function) {
+  Constant *Variable = cast<GlobalVariable>(unwrap(Global));
+  convertUsersOfConstantsToInstructions({Variable}, cast<llvm::Function>(unwrap(Function)));
+}
+
+// Makes a local variable of a global one, for one function: initialised where the function starts, with the same name for debuggers.
+// Calls are no tail calls any more: those touch no local variable of their caller.
+void echo_sr_shim_make_local(LLVMValueRef Global, LLVMValueRef Function) {
+  auto *Variable = cast<GlobalVariable>(unwrap(Global));
+  auto *F = cast<llvm::Function>(unwrap(Function));
+  IRBuilder<> Builder(&F->getEntryBlock(), F->getEntryBlock().getFirstInsertionPt());
+  AllocaInst *Local = Builder.CreateAlloca(Variable->getValueType(), nullptr, Variable->getName());
+  Local->setAlignment(std::max(Local->getAlign(), Variable->getAlign().valueOrOne()));
+  Builder.CreateAlignedStore(Variable->getInitializer(), Local, Local->getAlign());
+  Variable->replaceUsesWithIf(Local, [&](Use &Use) {
+    auto *User = dyn_cast<Instruction>(Use.getUser());
+    return User && User->getFunction() == F;
+  });
+  for (Instruction &I : instructions(F))
+    if (auto *Call = dyn_cast<CallInst>(&I); Call && Call->getTailCallKind() == CallInst::TCK_Tail)
+      Call->setTailCallKind(CallInst::TCK_None);
+  SmallVector<DIGlobalVariableExpression *, 1> Known;
+  Variable->getDebugInfo(Known);
+  if (DISubprogram *Scope = F->getSubprogram(); Scope && !Known.empty()) {
+    DIGlobalVariable *Name = Known.front()->getVariable();
+    DIBuilder Debug(*F->getParent(), /*AllowUnresolved=*/false, Scope->getUnit());
+    DILocalVariable *Entry = Debug.createAutoVariable(Scope, Name->getName(), Name->getFile(), Name->getLine(),
+                                                      cast_or_null<DIType>(Name->getType()));
+    DILocation *Place = DILocation::get(F->getContext(), 0, 0, Scope);
+#if LLVM_VERSION_MAJOR >= 20
+    auto Before = Builder.GetInsertPoint();
+#else
+    Instruction *Before = &*Builder.GetInsertPoint();
+#endif
+    Debug.insertDeclare(Local, Entry, Debug.createExpression(), Place, Before);
   }
 }
 

@@ -3,11 +3,9 @@
 //! | file | |
 //! | --- | --- |
 //! | `pair.rs` | from a verdict and its program to a description of plain data |
-//! | `text.rs` | a block of text a pair |
-//! | `json.rs` | one JSON object a pair and line, appended to a file |
 //! | `remark.rs` | title and text of the remark (`-Rpass=echo-sr`, `-Rpass-missed=echo-sr`) |
+//!
+//! The description itself, its text and its JSON Lines are in `crates/echo-report`, which the command `echo-sr` shares.
 
-pub mod json;
 pub mod pair;
 pub mod remark;
-pub mod text;

@@ -35,6 +35,7 @@ use crate::analysis::program::{ObjectId, Program};
 use crate::analysis::verdict::MergePlan;
 use crate::ir::Module;
 use crate::lower::{Allocation, Lowered};
+use crate::mutants::{Mutant, off};
 use edit::Editor;
 use guard::Guard;
 use names::Names;
@@ -59,6 +60,7 @@ pub fn apply<'m>(module: Module<'m>, lowered: Lowered<'m>, plans: &[&MergePlan],
         // Waits after copies that stay come first: they are placed next to instructions that no plan removes.
         for plan in plans {
             r3_copies::wait_after_kept(&mut editor, &lowered, plan);
+            waits::repair(&mut editor, &lowered, plan);
         }
         if target != Target::Managed {
             r3_copies::infer_directions(&mut editor, &lowered, plans);
@@ -76,7 +78,9 @@ pub fn apply<'m>(module: Module<'m>, lowered: Lowered<'m>, plans: &[&MergePlan],
             let merged = r1_allocation::apply(&mut editor, &lowered, plan, target, guard, &names);
             r2_renaming::apply(&mut editor, &lowered, plan, guard, &merged);
         }
-        editor.forget_call_scopes();
+        if !off(Mutant::R2ForgetScopes) {
+            editor.forget_call_scopes();
+        }
     }
     lowered.program
 }

@@ -12,6 +12,7 @@ use super::edit::{Editor, Int};
 use crate::analysis::verdict::MergePlan;
 use crate::ir::Value;
 use crate::lower::Lowered;
+use crate::mutants::{Mutant, off};
 
 /// The variables of one pair.
 #[derive(Clone, Copy, Default)]
@@ -39,7 +40,7 @@ impl<'m> Names<'m> {
             let call = allocation(lowered, object).call;
             editor.before(call);
             let one = editor.int(Int::I64, 1);
-            let names = if lowered.instruction(plan.creates()) == Some(call) {
+            let names = if lowered.instruction(plan.creates()) == Some(call) || off(Mutant::R4CountsBoth) {
                 one
             } else {
                 let names = editor.load_count(count);
@@ -57,7 +58,7 @@ impl<'m> Names<'m> {
         let (names, minus_one, zero) =
             (editor.load_count(count), editor.int(Int::I64, u64::MAX), editor.int(Int::I64, 0));
         let (fewer, is_null) = (editor.add(names, minus_one), editor.equal(pointer, null));
-        let left = editor.select(is_null, names, fewer);
+        let left = if off(Mutant::R4NullIsNoName) { fewer } else { editor.select(is_null, names, fewer) };
         editor.store(left, count);
         let last = editor.equal(left, zero);
         editor.select(last, pointer, null)

@@ -15,6 +15,7 @@ use crate::analysis::program::Allocator;
 use crate::analysis::verdict::MergePlan;
 use crate::ir::Value;
 use crate::lower::{Allocation, Delivery, Lowered};
+use crate::mutants::{Mutant, off};
 
 /// `cudaMemAttachGlobal` of driver_types.h.
 const ATTACH_GLOBAL: u64 = 1;
@@ -89,7 +90,7 @@ fn allocate_managed<'m>(editor: &mut Editor<'m>, creator: &Allocation<'m>, names
     let size = byte_count(editor, creator);
     let zero = editor.int(Int::I64, 0);
     let (empty, one) = (editor.equal(size, zero), editor.int(Int::I64, 1));
-    let at_least_one = editor.select(empty, one, size);
+    let at_least_one = if off(Mutant::R1ZeroBytes) { size } else { editor.select(empty, one, size) };
     if creator.delivery == Delivery::Returned {
         let null = editor.null();
         editor.store(null, variable);
@@ -100,7 +101,7 @@ fn allocate_managed<'m>(editor: &mut Editor<'m>, creator: &Allocation<'m>, names
     let succeeded = editor.equal(error, success);
     let made = editor.load(variable, "echo.merged.pointer");
     let null = editor.null();
-    let pointer = editor.select(succeeded, made, null);
+    let pointer = if off(Mutant::R1FailureIsNull) { made } else { editor.select(succeeded, made, null) };
     if creator.allocator == Allocator::Calloc {
         r2_renaming::clear(editor, pointer, size);
     }
@@ -109,7 +110,7 @@ fn allocate_managed<'m>(editor: &mut Editor<'m>, creator: &Allocation<'m>, names
             Some(own) => keep(editor, creator, call, succeeded, pointer, own),
             None => pointer,
         },
-        (_, Allocator::AlignedAlloc) => {
+        (_, Allocator::AlignedAlloc) if !off(Mutant::R1Errno) => {
             let failure = editor.int(Int::I32, OUT_OF_MEMORY);
             editor.select(succeeded, success, failure)
         }

@@ -11,6 +11,7 @@ use crate::analysis::program::Allocator;
 use crate::analysis::verdict::MergePlan;
 use crate::ir::Value;
 use crate::lower::{Allocation, Delivery, Lowered};
+use crate::mutants::{Mutant, off};
 
 pub(super) fn apply<'m>(
     editor: &mut Editor<'m>,
@@ -54,6 +55,9 @@ pub(super) fn deliver<'m>(
 
 /// calloc's zeroes; none where p is null.
 pub(super) fn clear<'m>(editor: &mut Editor<'m>, pointer: Value<'m>, size: Value<'m>) {
+    if off(Mutant::R1CallocZeroes) {
+        return;
+    }
     let (null, zero) = (editor.null(), editor.int(Int::I64, 0));
     let failed = editor.equal(pointer, null);
     let length = editor.select(failed, zero, size);

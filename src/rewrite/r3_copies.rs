@@ -12,6 +12,7 @@ use super::waits;
 use crate::analysis::program::{Event, ObjectId};
 use crate::analysis::verdict::{MergePlan, SyncAction};
 use crate::lower::Lowered;
+use crate::mutants::{Mutant, off};
 
 /// `cudaMemcpyDefault` of driver_types.h.
 const MEMCPY_DEFAULT: u64 = 4;
@@ -22,7 +23,7 @@ pub(super) fn apply<'m>(editor: &mut Editor<'m>, lowered: &Lowered<'m>, plan: &M
         let site = guard.open(editor, copy);
         let result = match action {
             SyncAction::Nothing => editor.int(Int::I32, 0),
-            SyncAction::Wait(_) if cfg!(feature = "unsound-drop-waits") => editor.int(Int::I32, 0),
+            SyncAction::Wait(_) if off(Mutant::R3Wait) => editor.int(Int::I32, 0),
             SyncAction::Wait(scope) => waits::wait(editor, *scope, site.call),
         };
         site.close(editor, Some(result));
@@ -31,7 +32,7 @@ pub(super) fn apply<'m>(editor: &mut Editor<'m>, lowered: &Lowered<'m>, plan: &M
 
 /// Copies that stay waited because their host side was pageable; of p they may not, so a wait follows them.
 pub(super) fn wait_after_kept<'m>(editor: &mut Editor<'m>, lowered: &Lowered<'m>, plan: &MergePlan) {
-    for (node, scope) in plan.waits() {
+    for (node, scope) in plan.waits().iter().filter(|_| !off(Mutant::R3KeptWait)) {
         let Some(copy) = lowered.instruction(*node) else { continue };
         let copy = editor.as_call(copy);
         editor.after(copy);

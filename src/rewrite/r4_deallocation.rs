@@ -12,6 +12,7 @@ use crate::analysis::program::Event;
 use crate::analysis::verdict::{FreeAction, MergePlan};
 use crate::ir::Value;
 use crate::lower::Lowered;
+use crate::mutants::{Mutant, off};
 
 pub(super) fn apply<'m>(
     editor: &mut Editor<'m>,
@@ -29,10 +30,10 @@ pub(super) fn apply<'m>(
             FreeAction::Drop { wait } => (*wait, false),
             FreeAction::Release { wait } | FreeAction::Count { wait } => (*wait, true),
         };
-        let waited = wait.map(|scope| waits::wait(editor, scope, site.call));
-        let mut released = releases.then(|| names.release(editor, pointer));
+        let waited = wait.filter(|_| !off(Mutant::R4Wait)).map(|scope| waits::wait(editor, scope, site.call));
+        let mut released = (releases && !off(Mutant::R4Release)).then(|| names.release(editor, pointer));
         let of_host = matches!(lowered.program.node(*node).event, Event::Free { object, .. } if object == plan.host());
-        if let (true, Some(own)) = (of_host, names.own) {
+        if let (true, Some(own)) = (of_host && !off(Mutant::R4OwnBuffer), names.own) {
             let is_own = free_own(editor, own, site.call, pointer);
             let null = editor.null();
             released = released.map(|p| editor.select(is_own, null, p));

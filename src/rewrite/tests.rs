@@ -258,6 +258,16 @@ fn a_buffer_that_is_released_while_work_may_run_is_waited_for() {
 }
 
 #[test]
+fn a_copy_that_stays_is_followed_by_a_wait() {
+    let result = "%g = alloca [64 x i8]\n%e9 = call i32 @cudaMemcpy(ptr %g, ptr %d, i64 64, i32 2)";
+    let text = rewritten(&program(MALLOC, UP, &format!("{result}\n{DOWN}"), FREE));
+    in_order(
+        &text,
+        &["@cudaLaunchKernel", "@cudaMemcpy(ptr %g", "call i32 @cudaStreamSynchronize(ptr null)", "%x = load i32"],
+    );
+}
+
+#[test]
 fn two_pairs_are_merged_in_one_go() {
     let second = "%g = call ptr @malloc(i64 128)
         %f.slot = alloca ptr
@@ -409,6 +419,8 @@ fn p_counts_its_names_where_the_path_decides() {
             "early:",
             "load i64, ptr %echo.names",
             "= add i64 %",
+            // Null is no name.
+            "= select i1 %",
             "store i64 %",
             "= select i1 %",
             "call i32 @cudaFree(ptr %",

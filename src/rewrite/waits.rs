@@ -2,9 +2,12 @@
 
 use super::edit::Editor;
 use crate::analysis::program::WaitScope;
+use crate::analysis::verdict::{MergePlan, RepairPlace};
 use crate::calls::cuda::{CopyKind, Meaning, StreamArg};
 use crate::calls::{Callee, classify};
-use crate::ir::Value;
+use crate::ir::{Opcode, Value};
+use crate::lower::Lowered;
+use crate::mutants::{Mutant, off};
 
 /// Inserts the wait that stands in for `call`, which is still there; gives its error code.
 ///
@@ -23,6 +26,28 @@ pub(super) fn wait<'m>(editor: &mut Editor<'m>, scope: WaitScope, call: Value<'m
     }
 }
 
+/// Waits for the device that P did not have, to supply an order that was missing.
+pub(super) fn repair<'m>(editor: &mut Editor<'m>, lowered: &Lowered<'m>, plan: &MergePlan) {
+    for (node, place) in plan.repairs() {
+        let Some(instruction) = lowered.instruction(*node) else { continue };
+        let instruction = editor.current(instruction);
+        match place {
+            RepairPlace::Before => {
+                editor.before(instruction);
+            }
+            // Where a call that may throw goes on, others may come too: they wait as well, which adds order only.
+            RepairPlace::Behind => match instruction.normal_destination() {
+                Some(normal) => {
+                    let first = normal.instructions().find(|first| first.opcode() != Some(Opcode::LLVMPHI));
+                    editor.before(first.unwrap_or(instruction));
+                }
+                None => editor.after(instruction),
+            },
+        }
+        editor.cuda("cudaDeviceSynchronize", &[]);
+    }
+}
+
 /// The handle of the stream that a copy runs on, and whether null means the per-thread default stream.
 fn own_stream<'m>(editor: &Editor<'m>, call: Value<'m>) -> Option<(Value<'m>, bool)> {
     let Callee::Cuda { row, per_thread } = classify(&call.called_function()?.name()) else { return None };
@@ -34,7 +59,7 @@ fn own_stream<'m>(editor: &Editor<'m>, call: Value<'m>) -> Option<(Value<'m>, bo
         StreamArg::Default => editor.null(),
         StreamArg::Arg(index) => call.argument(u32::from(index))?,
     };
-    Some((handle, per_thread))
+    Some((handle, per_thread && !off(Mutant::R3PerThreadWait)))
 }
 
 /// Which argument of a copy call gives its direction.
@@ -42,8 +67,8 @@ pub(super) fn direction(call: Value<'_>) -> Option<u32> {
     let Callee::Cuda { row, .. } = classify(&call.called_function()?.name()) else { return None };
     match row.meaning {
         Meaning::Copy { kind: CopyKind::Arg(argument), .. } => Some(u32::from(argument)),
-        // (symbol or pointer, pointer or symbol, count, offset, kind …)
-        Meaning::SymbolCopy { .. } => Some(4),
+        // The last one; a stream comes behind it.
+        Meaning::SymbolCopy { asynchronous, .. } => call.argument_count().checked_sub(1 + u32::from(asynchronous)),
         _ => None,
     }
 }

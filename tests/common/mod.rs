@@ -41,7 +41,7 @@ fn build_plugin(major: &str, target: &Path) -> PathBuf {
 }
 
 /// Cargo's target directory: two levels above the test program's own (`target/debug/deps/…`).
-fn target_dir() -> PathBuf {
+pub(crate) fn target_dir() -> PathBuf {
     let program = std::env::current_exe().expect("a test program has a path");
     program.ancestors().nth(3).expect("target/<profile>/deps/<program>").to_owned()
 }

@@ -18,6 +18,9 @@ pub(crate) enum Failure {
     /// A result is wrong.
     #[error("{0}")]
     Result(String),
+    /// Another command that was given our arguments did not like them, and has said so.
+    #[error("{0}")]
+    Arguments(String),
     /// Something is not installed and could not be installed here.
     #[error("{0}")]
     Setup(String),
@@ -31,6 +34,7 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
             Failure::Result(_) => 1,
+            Failure::Arguments(_) => 2,
             Failure::Setup(_) => 3,
             Failure::Build(_) => 4,
         })

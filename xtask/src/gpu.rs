@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::context::Context;
-use crate::demo::{Variant, jobs, parallel};
+use crate::demo::{Variant, parallel};
 use crate::failure::Failure;
 use crate::samples::{self, Sample, Size};
 use crate::tool;
@@ -18,11 +18,11 @@ use crate::tool;
 pub(crate) fn bundle(context: &Context, arch: &str, folder: &Path) -> Result<(), Failure> {
     fs::create_dir_all(folder).map_err(|error| Failure::io("create", folder, &error))?;
     let samples = samples::load(context, &[])?;
-    let jobs = jobs(&samples);
+    let jobs: Vec<_> = samples.iter().flat_map(|sample| Build::of(sample).map(move |build| (sample, build))).collect();
     let step = context.ui.steps("building the samples for a GPU", jobs.len());
-    parallel(&jobs, |(sample, variant)| {
+    parallel(&jobs, |(sample, what)| {
         step.detail(&sample.name);
-        build(context, arch, folder, sample, *variant)?;
+        build(context, arch, folder, sample, *what)?;
         step.advance();
         Ok(())
     })?;
@@ -30,9 +30,9 @@ pub(crate) fn bundle(context: &Context, arch: &str, folder: &Path) -> Result<(),
 
     let mut list = String::new();
     for sample in &samples {
-        let variants: Vec<&str> = Variant::of(sample).iter().map(|variant| variant.name()).collect();
+        let builds: Vec<&str> = Build::of(sample).map(Build::name).collect();
         let arguments = sample.arguments(Size::Demo).join(" ");
-        let _ = writeln!(list, "{} {} {arguments}", sample.name, variants.join(",")); // Writing to a String cannot fail.
+        let _ = writeln!(list, "{} {} {arguments}", sample.name, builds.join(",")); // Writing to a String cannot fail.
     }
     let path = folder.join("samples.list");
     fs::write(&path, list).map_err(|error| Failure::io("write", &path, &error))?;
@@ -48,17 +48,43 @@ pub(crate) fn bundle(context: &Context, arch: &str, folder: &Path) -> Result<(),
     Ok(())
 }
 
-fn build(context: &Context, arch: &str, folder: &Path, sample: &Sample, variant: Variant) -> Result<(), Failure> {
-    let program = folder.join(format!("{}-{}", sample.name, variant.name()));
+/// One build of a sample.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Build {
+    /// As for the CPU device.
+    Of(Variant),
+    /// With the plugin and `target=adaptive`.
+    Adaptive,
+}
+
+impl Build {
+    fn of(sample: &Sample) -> impl Iterator<Item = Self> {
+        Variant::of(sample).iter().map(|variant| Self::Of(*variant)).chain([Self::Adaptive])
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Of(variant) => variant.name(),
+            Self::Adaptive => "adaptive",
+        }
+    }
+}
+
+fn build(context: &Context, arch: &str, folder: &Path, sample: &Sample, what: Build) -> Result<(), Failure> {
+    let program = folder.join(format!("{}-{}", sample.name, what.name()));
     let mut command = Command::new("clang++-22");
     command.arg(format!("--cuda-path={}", context.cuda().display()));
     // 13.0 is newer than the newest toolkit that clang 22 knows by name.
     command.arg("-Wno-unknown-cuda-version").arg(format!("--cuda-gpu-arch={arch}")).args(["-O2", "-g"]);
-    command.arg(sample.source(context, variant == Variant::Merged)).arg("-o").arg(program);
-    command.arg("-L").arg(context.cuda().join("lib")).args(["-lcudart", "-Wl,-rpath,$ORIGIN"]);
-    if variant == Variant::Echo {
+    command.arg(sample.source(context, what == Build::Of(Variant::Merged))).arg("-o").arg(program);
+    command.env_remove("ECHO_SR_OPTIONS");
+    if what == Build::Of(Variant::Echo) || what == Build::Adaptive {
         command.arg(format!("-fpass-plugin={}", context.plugin().display()));
     }
-    command.env_remove("ECHO_SR_OPTIONS");
+    if what == Build::Adaptive {
+        command.env("ECHO_SR_OPTIONS", "target=adaptive");
+        command.arg("-L").arg(context.target.join("release")).arg("-lecho_rt");
+    }
+    command.arg("-L").arg(context.cuda().join("lib")).args(["-lcudart", "-Wl,-rpath,$ORIGIN"]);
     tool::run(&mut command).map(drop)
 }

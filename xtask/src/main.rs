@@ -4,7 +4,10 @@ mod bench;
 mod context;
 mod demo;
 mod failure;
+mod fuzz;
 mod gpu;
+mod install;
+mod oracle;
 mod products;
 mod samples;
 mod setup;
@@ -12,8 +15,10 @@ mod test_suite;
 mod tool;
 mod ui;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
@@ -45,6 +50,12 @@ enum Action {
         #[arg(long, value_name = "MAJOR")]
         plugin: Option<Major>,
     },
+    /// Build Echo and copy command, plugin, runtime and CMake package to `bin` and `lib` of a folder.
+    Install {
+        /// The folder, such as ~/.local or /usr/local.
+        #[arg(long, value_name = "FOLDER")]
+        prefix: PathBuf,
+    },
     /// Compile the samples without and with the plugin, run both on the CPU device, and show what was merged and what it saves.
     Demo {
         /// Only these samples.
@@ -72,6 +83,13 @@ enum Action {
         #[arg(long, value_name = "FOLDER")]
         out: Option<PathBuf>,
     },
+    /// Try to break the prover: run all small programs before and after its merges, in every interleaving (needs no LLVM and no CUDA).
+    #[command(disable_help_flag = true)]
+    Oracle {
+        /// Options of the oracle; `--help` lists them.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
     /// Measure what the passes cost in `opt -O2` on generated modules; exit code 1 if a bound of docs/performance.md is broken.
     Bench {
         /// Runs of each compilation, without and with the plugin in turns; the table has medians.
@@ -81,6 +99,37 @@ enum Action {
         #[arg(long, value_name = "INSTRUCTIONS", default_value_t = 1_000_000)]
         up_to: usize,
         /// Print JSON instead of the table.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Compile random CUDA programs without and with the plugin, run them on the CPU device in several schedules and both access modes, and
+    /// compare what they print. A program that goes wrong is reduced and kept; the exit code is then 1.
+    Fuzz {
+        /// Start no more programs after this time [default: 60, or no limit with --programs].
+        #[arg(long, value_name = "N")]
+        seconds: Option<u64>,
+        /// Programs depend on this number and their index alone.
+        #[arg(long, default_value_t = 1, value_name = "S")]
+        seed: u64,
+        /// At most this many programs.
+        #[arg(long, value_name = "N")]
+        programs: Option<u64>,
+        /// The index of the first program.
+        #[arg(long, default_value_t = 0, value_name = "INDEX")]
+        first: u64,
+        /// Where reduced programs are kept [default: target/fuzz].
+        #[arg(long, value_name = "DIR")]
+        keep: Option<PathBuf>,
+        /// Reduce as many programs that go wrong; name further ones only.
+        #[arg(long, default_value_t = 4, value_name = "N")]
+        reduce: usize,
+        /// Test this plugin instead of the one of this tree.
+        #[arg(long, value_name = "FILE")]
+        plugin: Option<PathBuf>,
+        /// Print the source of the programs and do nothing else.
+        #[arg(long)]
+        show: bool,
+        /// Print JSON instead of text.
         #[arg(long)]
         json: bool,
     },
@@ -120,6 +169,11 @@ fn run(command: &Action, context: &Context) -> Result<(), Failure> {
                 None => products::build(context),
             }
         }
+        Action::Install { prefix } => {
+            setup::complete(context, None)?;
+            products::build(context)?;
+            install::install(context, prefix)
+        }
         Action::Demo { samples, repeats, schedules, small, json } => {
             let options = demo::Options {
                 names: samples.clone(),
@@ -132,11 +186,27 @@ fn run(command: &Action, context: &Context) -> Result<(), Failure> {
         }
         Action::GpuBundle { arch, out } => {
             setup::complete(context, None)?;
-            products::plugin(context, setup::LLVM_PREFERRED)?;
+            products::build(context)?;
             gpu::bundle(context, arch, &out.clone().unwrap_or_else(|| context.target.join("gpu")))
         }
+        Action::Oracle { arguments } => oracle::run(context, arguments),
         Action::Bench { repeats, up_to, json } => {
             bench::run(context, &bench::Options { repeats: *repeats as usize, up_to: *up_to, json: *json })
+        }
+        Action::Fuzz { seconds, seed, programs, first, keep, reduce, plugin, show, json } => {
+            let unlimited = if programs.is_some() { u64::MAX } else { 60 };
+            let options = fuzz::Options {
+                limit: Duration::from_secs(seconds.unwrap_or(unlimited)),
+                seed: *seed,
+                programs: *programs,
+                first: *first,
+                keep: keep.clone().unwrap_or_else(|| context.target.join("fuzz")),
+                reduce: *reduce,
+                plugin: plugin.clone(),
+                show: *show,
+                json: *json,
+            };
+            fuzz::run(context, &options)
         }
         Action::Test => test_suite::run(context),
     }

@@ -14,8 +14,14 @@ use crate::tool;
 /// Builds the plugin for LLVM 22, the runtime of the adaptive target and the CPU device.
 pub(crate) fn build(context: &Context) -> Result<(), Failure> {
     plugin(context, LLVM_PREFERRED)?;
+    command(context)?;
     runtime(context)?;
     device(context)
+}
+
+/// Builds the command: `target/release/echo-sr`.
+fn command(context: &Context) -> Result<(), Failure> {
+    tool::run_visibly(cargo(context).args(["build", "--release", "--package", "echo-sr-cli"]))
 }
 
 /// Builds what programs compiled with `target=adaptive` link: `target/release/libecho_rt.a`.
@@ -40,7 +46,8 @@ pub(crate) fn plugin(context: &Context, major: u32) -> Result<(), Failure> {
     tool::run_visibly(&mut command)
 }
 
-fn device(context: &Context) -> Result<(), Failure> {
+/// Builds the CPU device.
+pub(crate) fn device(context: &Context) -> Result<(), Failure> {
     tool::run_visibly(cargo(context).args([
         "build",
         "--release",
@@ -62,7 +69,7 @@ fn device(context: &Context) -> Result<(), Failure> {
 }
 
 /// Copies `from` over `to` if it is another file by now; by a rename, since a program that runs from `to` must keep its file.
-fn install(from: &Path, to: &Path) -> Result<(), Failure> {
+pub(crate) fn install(from: &Path, to: &Path) -> Result<(), Failure> {
     let newer =
         |from: &Path, to: &Path| Some(from.metadata().ok()?.modified().ok()? > to.metadata().ok()?.modified().ok()?);
     if newer(from, to) == Some(false) {

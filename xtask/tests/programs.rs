@@ -7,6 +7,8 @@
 //! // EXPECT h d decline [PREFIX]  no such pair is merged; if PREFIX is given, some reason of each has a code that starts with it
 //! // EXPECT h * one               just one pair of h is merged
 //! // EXPECT h * either            only the outputs count
+//! // OPTIONS access=concurrent    options of the plugin
+//! // ACCESS concurrent            with them, the program runs in this access mode only
 //! ```
 //! Names are those of variables; the plugin knows them from debug information.
 
@@ -36,14 +38,16 @@ fn xtask(arguments: &[&str]) {
 /// Builds `source` with the CPU device's driver, with a plugin and its options or without.
 fn build(source: &Path, program: &Path, plugin: Option<(&Path, &str)>) {
     let object = program.with_extension("o");
-    compile(source, &object, plugin);
+    compile(source, &object, plugin, None);
     link(&object, None, program);
 }
 
-fn compile(source: &Path, object: &Path, plugin: Option<(&Path, &str)>) {
+/// `mutant`: what the plugin is to forget (src/mutants.rs).
+fn compile(source: &Path, object: &Path, plugin: Option<(&Path, &str)>, mutant: Option<&str>) {
     let mut command = driver();
     command.args(["-O2", "-g", "-c"]).arg(source).arg("-o").arg(object);
-    command.env_remove("ECHO_SR_OPTIONS");
+    command.env_remove("ECHO_SR_OPTIONS").env_remove("ECHO_SR_MUTANT");
+    command.envs(mutant.map(|name| ("ECHO_SR_MUTANT", name)));
     if let Some((plugin, options)) = plugin {
         command.arg(format!("-fpass-plugin={}", plugin.display())).env("ECHO_SR_OPTIONS", options);
         // A module that the rewrite left invalid may still run; LLVM's verifier after each pass tells.
@@ -92,8 +96,7 @@ fn report(path: &Path) -> Vec<Value> {
 }
 
 /// What is wrong with the verdicts, one line each.
-fn check_verdicts(source: &Path, pairs: &[Value]) -> Vec<String> {
-    let text = fs::read_to_string(source).expect("the program's source");
+fn check_verdicts(text: &str, pairs: &[Value]) -> Vec<String> {
     let expectations: Vec<Vec<&str>> = text
         .lines()
         .filter_map(|line| line.strip_prefix("// EXPECT "))
@@ -139,11 +142,14 @@ fn check(source: &Path, folder: &Path, tools: &Tools) -> Vec<String> {
     let (plain, echo) = (folder.join(&name), folder.join(format!("{name}-echo")));
     let lines = folder.join(format!("{name}.jsonl"));
     build(source, &plain, None);
-    build(source, &echo, Some((&tools.plugin, &format!("report={}", lines.display()))));
-    let mut wrong = check_verdicts(source, &report(&lines));
+    let text = fs::read_to_string(source).expect("the program's source");
+    let line = |key: &str| text.lines().find_map(|line| line.strip_prefix(&format!("// {key} ")));
+    let options = format!("report={};{}", lines.display(), line("OPTIONS").unwrap_or_default());
+    build(source, &echo, Some((&tools.plugin, &options)));
+    let mut wrong = check_verdicts(&text, &report(&lines));
     let expected = run(&plain, "eager", "exclusive", &[]);
     for schedule in SCHEDULES {
-        for access in ACCESS {
+        for access in ACCESS.into_iter().filter(|access| line("ACCESS").is_none_or(|only| only == *access)) {
             for program in [&plain, &echo] {
                 let printed = run(program, schedule, access, &[]);
                 if printed != expected {
@@ -169,7 +175,7 @@ fn check_adaptive(source: &Path, program: &Path, tools: &Tools, expected: &str) 
         }
     };
     let object = program.with_extension("o");
-    compile(source, &object, Some((tools.plugin.as_path(), "target=adaptive")));
+    compile(source, &object, Some((tools.plugin.as_path(), "target=adaptive")), None);
     link(&object, Some(&tools.runtime), program);
     for backend in ["", "mapped", "separate"] {
         check("lazy", "exclusive", &[("ECHO_RT_BACKEND", backend)]);
@@ -237,20 +243,29 @@ fn verdicts_are_right_and_outputs_stay_the_same() {
 #[test]
 fn a_lost_wait_gives_a_wrong_result_in_the_lazy_schedule() {
     xtask(&["build"]);
-    let target = root().join("target/unsound");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let plugin = plugin_with_mutants(folder.path());
+    let source = root().join("tests/programs/accept_checked_dynamic_size.cu");
+    let run_as = |name: &str, mutant: Option<&str>| {
+        let (object, program) = (folder.path().join(format!("{name}.o")), folder.path().join(name));
+        compile(&source, &object, Some((&plugin, "")), mutant);
+        link(&object, None, &program);
+        run(&program, "lazy", "concurrent", &[])
+    };
+    let expected = run_as("sound", None);
+    assert!(expected.starts_with("h "), "{expected}");
+    assert_ne!(run_as("broken", Some("R3Wait")), expected, "the lost wait was not noticed");
+}
+
+/// A copy of the plugin in which checks can be switched off (src/mutants.rs).
+fn plugin_with_mutants(folder: &Path) -> PathBuf {
     let status = Command::new(env!("CARGO"))
         .current_dir(root())
-        .args(["build", "--quiet", "--package", "echo-sr", "--lib", "--features", "unsound-drop-waits", "--target-dir"])
-        .arg(&target)
+        .args(["build", "--quiet", "--package", "echo-sr", "--lib", "--features", "mutants"])
         .status()
         .expect("cargo starts");
     assert!(status.success());
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let source = root().join("tests/programs/accept_checked_dynamic_size.cu");
-    let (sound, broken) = (folder.path().join("sound"), folder.path().join("broken"));
-    build(&source, &sound, Some((&root().join("target/release/libecho_sr.so"), "")));
-    build(&source, &broken, Some((&target.join("debug/libecho_sr.so"), "")));
-    let expected = run(&sound, "lazy", "concurrent", &[]);
-    assert!(expected.starts_with("h "), "{expected}");
-    assert_ne!(run(&broken, "lazy", "concurrent", &[]), expected, "the lost wait was not noticed");
+    let plugin = folder.join("libecho_sr_mutants.so");
+    fs::copy(root().join("target/debug/libecho_sr.so"), &plugin).expect("the plugin was built");
+    plugin
 }

@@ -120,7 +120,7 @@ fn a_loop_that_refills_while_the_kernel_runs_declines_and_can_be_repaired() {
     });
     b.cuda_free(d);
     b.free(h);
-    let verdicts = b.verdicts(&Options { repair: true, ..concurrent() });
+    let verdicts = b.verdicts(&concurrent());
     assert_eq!(codes(&verdicts[0]), ["S2-kernel-pending"]);
     let super::super::verdict::Decision::Decline(reasons) = &verdicts[0].decision else { unreachable!() };
     assert!(reasons[0].suggestion.as_ref().is_some_and(|text| text.contains("cudaDeviceSynchronize")));

@@ -3,4 +3,7 @@
 mod declines;
 mod examples;
 mod lifetimes;
+mod loops;
+mod repairs;
+mod rules;
 mod traps;

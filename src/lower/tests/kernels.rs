@@ -1,21 +1,27 @@
 //! Kernel launches.
 
 use super::{describe, lower_with, registration, text};
-use crate::effects::{EffectTable, KernelEffects, ParamEffect, WritesAll};
+use crate::effects::{Count, EffectTable, KernelEffects, ParamEffect, WritesAll};
 
 const READS: ParamEffect = ParamEffect { reads: true, writes: false, captures: false, writes_all: None };
 const FILLS: ParamEffect = ParamEffect {
     reads: false,
     writes: true,
     captures: false,
-    writes_all: Some(WritesAll { count_param: 2, scale: 4 }),
+    writes_all: Some(WritesAll {
+        count: Count::Param { index: 2, bits: 64, signed: true },
+        scale: 4,
+        limit: u64::MAX,
+        block: None,
+        whatever_grid: true,
+    }),
 };
 
 /// The stub in these tests, and its kernel.
-const STUB_NAME: &str = "_Z16__device_stub__kPfS_m";
-const KERNEL: &str = "_Z1kPfS_m";
+pub(super) const STUB_NAME: &str = "_Z16__device_stub__kPfS_m";
+pub(super) const KERNEL: &str = "_Z1kPfS_m";
 
-fn table(params: Vec<Option<ParamEffect>>) -> EffectTable {
+pub(super) fn table(params: Vec<Option<ParamEffect>>) -> EffectTable {
     let effects = KernelEffects { params, touches_other_memory: false };
     EffectTable { kernels: [(KERNEL.to_owned(), effects)].into() }
 }
@@ -75,7 +81,7 @@ fn unregistered(stream: &str) -> String {
 }
 
 #[track_caller]
-fn launch(ir: &str, effects: EffectTable) -> String {
+pub(super) fn launch(ir: &str, effects: EffectTable) -> String {
     let text = lower_with(ir, effects, "main", |lowered| describe(&lowered.program));
     assert!(!text.contains("use of") && !text.contains("blemish"), "{text}");
     text.lines().find(|line| line.contains("enqueue")).unwrap_or_else(|| panic!("no launch in\n{text}")).to_owned()
@@ -127,7 +133,7 @@ fn the_stream_comes_from_the_configuration() {
     assert!(launch(&inlined("inttoptr (i64 2 to ptr)"), EffectTable::default()).contains("enqueue PerThreadDefault"));
 }
 
-const STUB: &str = "
+pub(super) const STUB: &str = "
 define void @_Z16__device_stub__kPfS_m(ptr %0, ptr %1, i64 %2) noinline {
   %grid = alloca %struct.dim3
   %stream = alloca ptr
@@ -216,6 +222,17 @@ fn arguments_that_are_not_understood_escape() {
     for setup in [
         "%p = getelementptr i8, ptr %args, i64 %n\nstore ptr %d, ptr %p",
         "call void @llvm.memcpy.p0.p0.i64(ptr %args, ptr %any, i64 8, i1 false)\nstore ptr %d, ptr %args\ncall void @use(ptr %args)",
+        // One variable's address or another's: which is the argument?
+        "%other = alloca ptr
+         %c = icmp eq i64 %n, 0
+         br i1 %c, label %one, label %two
+         one:
+           store ptr %d, ptr %args
+           br label %go
+         two:
+           store ptr %other, ptr %args
+           br label %go
+         go:",
     ] {
         let text = by_hand(setup, "@k");
         assert!(text.contains("use of 0") && text.contains("Stored"), "{text}");

@@ -2,6 +2,8 @@
 
 mod callees;
 mod calls;
+mod empty;
+mod grids;
 mod kernels;
 mod libraries;
 mod pointers;

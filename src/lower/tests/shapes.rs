@@ -20,7 +20,7 @@ object Device CudaMalloc dynamic
 5: skip
 6: host write 0 [dyn+4] -> [5, 7]
 7: skip
-8: copy 1 whole <- 0 whole on LegacyDefault#0 before=1 after=0 consumed=1 -> [9, 11]
+8: copy 1 whole <- 0 whole on LegacyDefault#0 before=1 after=0 consumed=1 -> [9, 17]
 9: skip
 10: enqueue LegacyDefault#0 Launch _Z5scalePfm read? 1 [?] write? 1 [?] captures [1] touches-captured
 11: skip
@@ -28,7 +28,8 @@ object Device CudaMalloc dynamic
 13: host read 0 [0+4]
 14: free 0
 15: free 1 waits device
-16: exit returns=true";
+16: exit returns=true
+17: exit returns=false";
     assert_eq!(text(FIGURE_1), expected);
 }
 

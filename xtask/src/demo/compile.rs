@@ -49,7 +49,7 @@ pub(crate) fn report(context: &Context, sample: &Sample) -> PathBuf {
 }
 
 /// Everything that a build of `samples` consists of.
-pub(crate) fn jobs(samples: &[Sample]) -> Vec<(&Sample, Variant)> {
+fn jobs(samples: &[Sample]) -> Vec<(&Sample, Variant)> {
     samples.iter().flat_map(|sample| Variant::of(sample).iter().map(move |variant| (sample, *variant))).collect()
 }
 

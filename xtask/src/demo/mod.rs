@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::samples::{self, Sample, Size};
 use crate::{products, setup};
 
-pub(crate) use compile::{Variant, jobs};
+pub(crate) use compile::Variant;
 use execute::{Modes, Run};
 use report::{Report, SampleReport};
 

@@ -47,6 +47,7 @@ pub(crate) const ALL: &[Piece] = &[
     Piece { package: "llvm-19", kind: Kind::Llvm("llvm-config", LLVM_OLD) },
     Piece { package: "llvm-19-dev", kind: Kind::LlvmFile("include/llvm/IR/Module.h", LLVM_OLD) },
     Piece { package: "g++", kind: Kind::Program("g++") },
+    Piece { package: "cmake", kind: Kind::Program("cmake") },
 ];
 
 /// Needed only while the CUDA toolkit is not unpacked yet.

@@ -1,0 +1,21 @@
+; The pointer was stored, and a copy goes to a pointer that was loaded.
+; EXPECT: C-unresolved-copy S3-escapes-to-memory
+define i32 @main(i32 %argc, ptr %argv) {
+entry:
+  %d.slot = alloca ptr
+  %h = call ptr @malloc(i64 1048576)
+  %e1 = call i32 @cudaMalloc(ptr %d.slot, i64 1048576)
+  %d = load ptr, ptr %d.slot
+  call void @llvm.memset.p0.i64(ptr %h, i8 1, i64 1048576, i1 false)
+  %e2 = call i32 @cudaMemcpy(ptr %d, ptr %h, i64 1048576, i32 1)
+  %c1 = call i32 @__cudaPushCallConfiguration(i64 4096, i32 1, i64 256, i32 1, i64 0, ptr null)
+  call void @update(ptr %d)
+  %e3 = call i32 @cudaMemcpy(ptr %h, ptr %d, i64 1048576, i32 2)
+  store ptr %h, ptr @global
+  %any = load ptr, ptr @global
+  %e9 = call i32 @cudaMemcpy(ptr %any, ptr %d, i64 64, i32 2)
+  %x = load i32, ptr %h
+  call void @free(ptr %h)
+  %e4 = call i32 @cudaFree(ptr %d)
+  ret i32 %x
+}

@@ -1,0 +1,19 @@
+; The pointer goes to inline assembly.
+; EXPECT: S3-inline-asm
+define i32 @main(i32 %argc, ptr %argv) {
+entry:
+  %d.slot = alloca ptr
+  %h = call ptr @malloc(i64 1048576)
+  %e1 = call i32 @cudaMalloc(ptr %d.slot, i64 1048576)
+  %d = load ptr, ptr %d.slot
+  call void @llvm.memset.p0.i64(ptr %h, i8 1, i64 1048576, i1 false)
+  %e2 = call i32 @cudaMemcpy(ptr %d, ptr %h, i64 1048576, i32 1)
+  %c1 = call i32 @__cudaPushCallConfiguration(i64 4096, i32 1, i64 256, i32 1, i64 0, ptr null)
+  call void @update(ptr %d)
+  %e3 = call i32 @cudaMemcpy(ptr %h, ptr %d, i64 1048576, i32 2)
+  %x = load i32, ptr %h
+  call void asm sideeffect "", "r"(ptr %h)
+  call void @free(ptr %h)
+  %e4 = call i32 @cudaFree(ptr %d)
+  ret i32 %x
+}

@@ -1,0 +1,25 @@
+; Each round fills all of h anew, so what the kernel made of the last round's is not missed.
+; EXPECT: merged
+; CHECK-NOT: @cudaMemcpy(
+define i32 @main(i32 %argc, ptr %argv) {
+entry:
+  %d.slot = alloca ptr
+  %h = call ptr @malloc(i64 1048576)
+  %e1 = call i32 @cudaMalloc(ptr %d.slot, i64 1048576)
+  %d = load ptr, ptr %d.slot
+  br label %round
+round:
+  %i = phi i32 [ 0, %entry ], [ %next, %round ]
+  call void @llvm.memset.p0.i64(ptr %h, i8 1, i64 1048576, i1 false)
+  %e2 = call i32 @cudaMemcpy(ptr %d, ptr %h, i64 1048576, i32 1)
+  %c1 = call i32 @__cudaPushCallConfiguration(i64 4096, i32 1, i64 256, i32 1, i64 0, ptr null)
+  call void @update(ptr %d)
+  %e6 = call i32 @cudaDeviceSynchronize()
+  %next = add nsw i32 %i, 1
+  %again = icmp slt i32 %next, %argc
+  br i1 %again, label %round, label %done
+done:
+  call void @free(ptr %h)
+  %e4 = call i32 @cudaFree(ptr %d)
+  ret i32 0
+}

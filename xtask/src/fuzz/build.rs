@@ -1,0 +1,135 @@
+//! Compiles a file of programs without the plugin and with it, once for each access mode that the plugin can be told to assume.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::setup::LLVM_PREFERRED;
+use crate::tool;
+
+/// One build of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Build {
+    /// Without the plugin.
+    Plain,
+    /// The plugin assumes that the host must keep off managed memory while the GPU works.
+    Exclusive,
+    /// It assumes that both may touch managed memory.
+    Concurrent,
+}
+
+pub(super) const BUILDS: [Build; 3] = [Build::Plain, Build::Exclusive, Build::Concurrent];
+
+impl Build {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Build::Plain => "plain",
+            Build::Exclusive => "exclusive",
+            Build::Concurrent => "concurrent",
+        }
+    }
+
+    /// What the plugin is told; every size is worth merging here.
+    fn options(self) -> Option<String> {
+        match self {
+            Build::Plain => None,
+            Build::Exclusive | Build::Concurrent => Some(format!("theta-min=0;access={}", self.name())),
+        }
+    }
+}
+
+/// How files are compiled.
+#[derive(Clone, Debug)]
+pub(super) struct Compiler<'a> {
+    pub(super) context: &'a Context,
+    pub(super) plugin: &'a Path,
+    pub(super) level: &'static str,
+    /// With debug information, as most people compile; and the names of buffers are known.
+    pub(super) debug: bool,
+    /// LLVM's verifier runs after each pass, not only behind the last. (A module that the rewrite left invalid may still run.) That makes
+    /// a file take ten times as long.
+    pub(super) verify: bool,
+}
+
+/// A file with its builds.
+#[derive(Debug)]
+pub(super) struct Files {
+    folder: tempfile::TempDir,
+    /// The device half of all builds.
+    image: PathBuf,
+}
+
+impl Files {
+    /// Writes `text` to a folder of its own.
+    pub(super) fn new(text: &str) -> Result<Files, Failure> {
+        let folder = tempfile::tempdir()
+            .map_err(|error| Failure::io("create a temporary folder in", &std::env::temp_dir(), &error))?;
+        let image = folder.path().join("kernels.img");
+        let files = Files { folder, image };
+        fs::write(files.source(), text).map_err(|error| Failure::io("write", &files.source(), &error))?;
+        Ok(files)
+    }
+
+    pub(super) fn source(&self) -> PathBuf {
+        self.folder.path().join("programs.cu")
+    }
+
+    pub(super) fn program(&self, build: Build) -> PathBuf {
+        self.folder.path().join(build.name())
+    }
+
+    /// The plugin's report of a build.
+    pub(super) fn report(&self, build: Build) -> PathBuf {
+        self.folder.path().join(format!("{}.jsonl", build.name()))
+    }
+
+    /// Another program with the kernels of this one, which are not compiled again.
+    pub(super) fn with_same_kernels(&self, text: &str) -> Result<Files, Failure> {
+        Ok(Files { image: self.image.clone(), ..Files::new(text)? })
+    }
+}
+
+impl Compiler<'_> {
+    /// All builds.
+    pub(super) fn all(&self, files: &Files) -> Result<(), Failure> {
+        self.kernels(files)?;
+        BUILDS.iter().try_for_each(|build| self.host(files, *build, ""))
+    }
+
+    /// The device half with the plugin, which only notes there what the kernels do. All builds embed it.
+    pub(super) fn kernels(&self, files: &Files) -> Result<(), Failure> {
+        let mut command = Command::new(self.context.uma().join("bin/uma-clang++"));
+        command.args(self.flags()).arg("--image-only").arg(files.source()).arg("-o").arg(&files.image);
+        command.arg(format!("-fpass-plugin={}", self.plugin.display())).env_remove("ECHO_SR_OPTIONS");
+        tool::run(&mut command).map(drop)
+    }
+
+    /// A host half, linked. `more`: options of the plugin besides those of the build.
+    pub(super) fn host(&self, files: &Files, build: Build, more: &str) -> Result<(), Failure> {
+        let report = files.report(build);
+        let _ = fs::remove_file(&report); // The plugin appends.
+        let mut command = Command::new(format!("clang++-{LLVM_PREFERRED}"));
+        command.args(self.flags());
+        command.arg(format!("--cuda-path={}", self.context.cuda().display()));
+        command.args(["--cuda-host-only", "-Wno-unknown-cuda-version", "-Xclang", "-fcuda-include-gpubinary"]);
+        command.arg("-Xclang").arg(&files.image);
+        command.env_remove("ECHO_SR_OPTIONS");
+        if let Some(options) = build.options() {
+            command.arg(format!("-fpass-plugin={}", self.plugin.display()));
+            command.env("ECHO_SR_OPTIONS", format!("{options};report={};{more}", report.display()));
+        }
+        if self.verify && build != Build::Plain {
+            command.args(["-Xclang", "-llvm-verify-each"]);
+        }
+        command.args(["-x", "cuda"]).arg(files.source()).args(["-x", "none", "-o"]).arg(files.program(build));
+        command.arg("-L").arg(self.context.uma().join("lib")).arg("-lcudart");
+        tool::run(&mut command).map(drop)
+    }
+
+    fn flags(&self) -> Vec<&'static str> {
+        let debug: &[_] = if self.debug { &["-g"] } else { &[] };
+        [&[self.level, "-w"], debug].concat()
+    }
+}
