@@ -139,6 +139,7 @@ fn what_a_loop_saves_is_reported() {
         .replace("  printf(", "  }\n  printf(");
     let (reports, _) = compile(directory.path(), &program, "", &[]);
     assert_eq!(reports[0].saved_per_iteration, Some(2 * (4 << 20)), "{}", reports[0]);
+    let directory = scratch();
     let (reports, _) = compile(directory.path(), PROGRAM, "", &[]);
     assert_eq!(reports[0].saved_per_iteration, None, "{}", reports[0]);
 }
