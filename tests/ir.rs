@@ -83,14 +83,14 @@ define internal void @__cuda_register_globals() {{
 }
 
 /// What the pass says of each pair, and the module before and after it.
-struct Result {
+struct Run {
     pairs: Vec<String>,
     before: String,
     after: String,
 }
 
 /// Runs the pass over a module.
-fn run(module: &str, options: &str, directory: &Path, name: &str) -> Result {
+fn run(module: &str, options: &str, directory: &Path, name: &str) -> Run {
     let report = directory.join(format!("{name}.jsonl"));
     let mut command = opt(MAJOR, plugin());
     command.args(["-passes=print,echo-sr,verify,print", "-disable-output", "-"]);
@@ -111,7 +111,7 @@ fn run(module: &str, options: &str, directory: &Path, name: &str) -> Result {
     if pairs.is_empty() {
         pairs.push("no pair".to_owned());
     }
-    Result { pairs, before: before.to_owned(), after: after.to_owned() }
+    Run { pairs, before: before.to_owned(), after: after.to_owned() }
 }
 
 /// `merged`, or the codes, each once and in order.
@@ -136,7 +136,7 @@ fn check(name: &str, surroundings: &str, directory: &Path) -> Option<String> {
         .map(|line| line.split_whitespace().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(" "))
         .collect();
     let options = [vec!["theta-min=0"], head(&program, "OPTIONS")].concat().join(";");
-    let Result { pairs, before, after } = run(&format!("{surroundings}\n{program}"), &options, directory, name);
+    let Run { pairs, before, after } = run(&format!("{surroundings}\n{program}"), &options, directory, name);
     if pairs != expected {
         return Some(format!("expected {expected:?}, got {pairs:?}"));
     }
@@ -189,6 +189,30 @@ fn every_reason_has_a_program() {
         assert!(
             shown.contains(code) != elsewhere,
             "{number} {code}: a program in tests/ir, or a reason why there is none"
+        );
+    }
+}
+
+/// A negative program proves something because a program that differs in little passes.
+#[test]
+fn every_program_that_is_kept_is_near_one_that_is_merged() {
+    const MOST: usize = 15;
+    let lines = |name: &String| -> Vec<String> {
+        let text = read(name);
+        text.lines().filter(|line| !line.starts_with(';')).map(str::to_owned).collect()
+    };
+    let (merged, kept): (Vec<_>, Vec<_>) = programs().into_iter().partition(|name| name.starts_with("merge-"));
+    for name in &kept {
+        let mine = lines(name);
+        let changes = |other: &String| {
+            let other = lines(other);
+            let only = |one: &[String], two: &[String]| one.iter().filter(|line| !two.contains(line)).count();
+            only(&mine, &other) + only(&other, &mine)
+        };
+        let fewest = merged.iter().map(changes).min();
+        assert!(
+            fewest.is_some_and(|fewest| fewest <= MOST),
+            "tests/ir/{name}: {fewest:?} lines differ from any merge-….ll"
         );
     }
 }

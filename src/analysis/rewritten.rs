@@ -164,6 +164,11 @@ impl Order {
         Self::find(Some(self), rewritten, cfg, accesses)
     }
 
+    /// The same waits, and the same pending work everywhere.
+    pub(super) fn equals(&self, other: &Self) -> bool {
+        self.waits == other.waits && self.pending == other.pending
+    }
+
     fn find(known: Option<&Self>, rewritten: &Rewritten<'_>, cfg: &Cfg<'_>, accesses: &Accesses) -> Self {
         let program = rewritten.program();
         let movers = accesses.movers();

@@ -1,6 +1,6 @@
 //! A batch: programs of one file, compiled in all builds, run in all modes, compared with what the abstract machine says.
 
-use super::build::{BUILDS, Build, Compiler, Files};
+use super::build::{self, Build, Compiler, Files};
 use super::execute::{self, Difference, Mode};
 use super::generate::Case;
 use super::machine::Expected;
@@ -32,13 +32,14 @@ pub(super) enum How {
 pub(super) fn check(compiler: &Compiler<'_>, cases: &[Case], number: u64) -> Result<(Totals, Vec<Wrong>), Failure> {
     let programs: Vec<_> = cases.iter().map(|case| &case.program).collect();
     let files = Files::new(&emit::file(&programs, true))?;
-    if let Err(failure) = compiler.all(&files) {
-        return Ok((Totals::default(), vec![who_fails_to_compile(compiler, cases, failure)?]));
+    let builds = build::builds(number);
+    if let Err(failure) = compiler.all(&files, &builds) {
+        return Ok((Totals::default(), vec![who_fails_to_compile(compiler, cases, &builds, failure)?]));
     }
     let mut totals = Totals { programs: cases.len() as u64, ..Totals::default() };
-    count(&mut totals, cases, &files)?;
+    count(&mut totals, cases, &files, &builds)?;
     let mut wrong: Vec<Wrong> = Vec::new();
-    for build in BUILDS {
+    for build in builds {
         for mode in execute::modes(build, number) {
             for input in 0..2 {
                 totals.runs += cases.len() as u64;
@@ -68,12 +69,17 @@ pub(super) fn run(
 }
 
 /// The first program that alone does not compile either.
-fn who_fails_to_compile(compiler: &Compiler<'_>, cases: &[Case], all: Failure) -> Result<Wrong, Failure> {
+fn who_fails_to_compile(
+    compiler: &Compiler<'_>,
+    cases: &[Case],
+    builds: &[Build],
+    all: Failure,
+) -> Result<Wrong, Failure> {
     for (position, case) in cases.iter().enumerate() {
         let files = Files::new(&emit::file(&[&case.program], position == 0))?;
         compiler.kernels(&files)?;
         compiler.host(&files, Build::Plain, "")?;
-        for build in [Build::Exclusive, Build::Concurrent] {
+        for &build in builds.iter().filter(|build| **build != Build::Plain) {
             if let Err(failure) = compiler.host(&files, build, "") {
                 return Ok(Wrong { position, build, how: How::Compile(failure.to_string()) });
             }
@@ -82,19 +88,18 @@ fn who_fails_to_compile(compiler: &Compiler<'_>, cases: &[Case], all: Failure) -
     Err(Failure::Build(format!("each program compiles alone, but not all together: {all}")))
 }
 
-fn count(totals: &mut Totals, cases: &[Case], files: &Files) -> Result<(), Failure> {
+fn count(totals: &mut Totals, cases: &[Case], files: &Files, builds: &[Build]) -> Result<(), Failure> {
     for case in cases {
         for feature in features::of(&case.program) {
             totals.features.entry(feature).or_insert_with(Feature::default).programs += 1;
         }
     }
-    for build in [Build::Exclusive, Build::Concurrent] {
+    for &build in builds.iter().filter(|build| **build != Build::Plain) {
         for pair in verdicts::read(&files.report(build))? {
-            if build == Build::Concurrent {
-                totals.concurrent.count(pair.merged, &pair.codes);
+            totals.pairs.entry(build.name()).or_default().count(pair.merged, &pair.codes);
+            if build != Build::Exclusive {
                 continue;
             }
-            totals.exclusive.count(pair.merged, &pair.codes);
             // What became part of `main` is the first.
             let owner = match pair.program {
                 Some(index) => cases.iter().find(|case| case.program.index == index),

@@ -18,9 +18,14 @@ pub(super) enum Build {
     Exclusive,
     /// It assumes that both may touch managed memory.
     Concurrent,
+    /// What merged memory is made of is decided at run time (`target=adaptive`), here by a runtime that mixes the kinds.
+    Adaptive,
 }
 
-pub(super) const BUILDS: [Build; 3] = [Build::Plain, Build::Exclusive, Build::Concurrent];
+/// The builds of a batch: two of the plugin's at a time, since compiling is what takes time.
+pub(super) fn builds(number: u64) -> [Build; 3] {
+    [Build::Plain, Build::Exclusive, if number % 2 == 0 { Build::Concurrent } else { Build::Adaptive }]
+}
 
 impl Build {
     pub(super) fn name(self) -> &'static str {
@@ -28,16 +33,39 @@ impl Build {
             Build::Plain => "plain",
             Build::Exclusive => "exclusive",
             Build::Concurrent => "concurrent",
+            Build::Adaptive => "adaptive",
         }
     }
 
     /// What the plugin is told; every size is worth merging here.
-    fn options(self) -> Option<String> {
+    pub(super) fn options(self) -> Option<String> {
         match self {
             Build::Plain => None,
             Build::Exclusive | Build::Concurrent => Some(format!("theta-min=0;access={}", self.name())),
+            Build::Adaptive => Some("theta-min=0;target=adaptive".into()),
         }
     }
+}
+
+/// What comes behind the plugin in the pipeline and makes code longer, not more interesting: a fifth of the time.
+const SHORT: [&str; 3] = ["-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops"];
+
+/// Optimisation with the plugin and without, by the number of a batch.
+pub(super) fn levels(number: u64) -> (&'static [&'static str], &'static [&'static str]) {
+    match number % 4 {
+        0 | 1 => (&["-O2", SHORT[0], SHORT[1], SHORT[2]], &["-O0"]),
+        2 => (&["-O3"], &["-O3"]),
+        _ => (&["-O1", SHORT[0], SHORT[1], SHORT[2]], &["-O0"]),
+    }
+}
+
+/// Compiles the runtime that deals out kinds of memory by a seed.
+pub(super) fn mixed_runtime(context: &Context, folder: &Path) -> Result<PathBuf, Failure> {
+    let object = folder.join("mixed_runtime.o");
+    let mut command = Command::new(format!("clang-{LLVM_PREFERRED}"));
+    command.args(["-O1", "-c"]).arg(context.root.join("tests/programs/mixed_runtime.c")).arg("-o").arg(&object);
+    tool::run(&mut command)?;
+    Ok(object)
 }
 
 /// How files are compiled.
@@ -45,7 +73,12 @@ impl Build {
 pub(super) struct Compiler<'a> {
     pub(super) context: &'a Context,
     pub(super) plugin: &'a Path,
-    pub(super) level: &'static str,
+    /// An object file that stands for libecho_rt.a.
+    pub(super) runtime: &'a Path,
+    /// Optimisation, as options of clang.
+    pub(super) level: &'static [&'static str],
+    /// Optimisation of the build without the plugin.
+    pub(super) plain_level: &'static [&'static str],
     /// With debug information, as most people compile; and the names of buffers are known.
     pub(super) debug: bool,
     /// LLVM's verifier runs after each pass, not only behind the last. (A module that the rewrite left invalid may still run.) That makes
@@ -93,15 +126,15 @@ impl Files {
 
 impl Compiler<'_> {
     /// All builds.
-    pub(super) fn all(&self, files: &Files) -> Result<(), Failure> {
+    pub(super) fn all(&self, files: &Files, builds: &[Build]) -> Result<(), Failure> {
         self.kernels(files)?;
-        BUILDS.iter().try_for_each(|build| self.host(files, *build, ""))
+        builds.iter().try_for_each(|build| self.host(files, *build, ""))
     }
 
     /// The device half with the plugin, which only notes there what the kernels do. All builds embed it.
     pub(super) fn kernels(&self, files: &Files) -> Result<(), Failure> {
         let mut command = Command::new(self.context.uma().join("bin/uma-clang++"));
-        command.args(self.flags()).arg("--image-only").arg(files.source()).arg("-o").arg(&files.image);
+        command.args(self.flags(Build::Exclusive)).arg("--image-only").arg(files.source()).arg("-o").arg(&files.image);
         command.arg(format!("-fpass-plugin={}", self.plugin.display())).env_remove("ECHO_SR_OPTIONS");
         tool::run(&mut command).map(drop)
     }
@@ -111,7 +144,7 @@ impl Compiler<'_> {
         let report = files.report(build);
         let _ = fs::remove_file(&report); // The plugin appends.
         let mut command = Command::new(format!("clang++-{LLVM_PREFERRED}"));
-        command.args(self.flags());
+        command.args(self.flags(build));
         command.arg(format!("--cuda-path={}", self.context.cuda().display()));
         command.args(["--cuda-host-only", "-Wno-unknown-cuda-version", "-Xclang", "-fcuda-include-gpubinary"]);
         command.arg("-Xclang").arg(&files.image);
@@ -123,13 +156,18 @@ impl Compiler<'_> {
         if self.verify && build != Build::Plain {
             command.args(["-Xclang", "-llvm-verify-each"]);
         }
-        command.args(["-x", "cuda"]).arg(files.source()).args(["-x", "none", "-o"]).arg(files.program(build));
+        command.args(["-x", "cuda"]).arg(files.source()).args(["-x", "none"]);
+        if build == Build::Adaptive {
+            command.arg(self.runtime);
+        }
+        command.arg("-o").arg(files.program(build));
         command.arg("-L").arg(self.context.uma().join("lib")).arg("-lcudart");
         tool::run(&mut command).map(drop)
     }
 
-    fn flags(&self) -> Vec<&'static str> {
+    fn flags(&self, build: Build) -> Vec<&'static str> {
         let debug: &[_] = if self.debug { &["-g"] } else { &[] };
-        [&[self.level, "-w"], debug].concat()
+        let level = if build == Build::Plain { self.plain_level } else { self.level };
+        [level, &["-w"], debug].concat()
     }
 }

@@ -22,29 +22,35 @@ pub(super) struct Mode {
     pub(super) access: &'static str,
     /// New memory is not zero but full of other numbers.
     pub(super) poison: bool,
+    /// What the runtime of the adaptive target mixes kinds of memory by.
+    pub(super) mixture: Option<u64>,
 }
 
 impl std::fmt::Display for Mode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let poison = if self.poison { " UMA_DEVICE_POISON=1 MALLOC_PERTURB_=165" } else { "" };
-        write!(f, "UMA_DEVICE_SCHEDULE={} UMA_DEVICE_ACCESS={}{poison}", self.schedule, self.access)
+        write!(f, "UMA_DEVICE_SCHEDULE={} UMA_DEVICE_ACCESS={}{poison}", self.schedule, self.access)?;
+        self.mixture.map_or(Ok(()), |seed| write!(f, " MIXED_RUNTIME_SEED={seed}"))
     }
 }
 
 /// The modes that a build is run in. `number` chooses the random schedules.
 pub(super) fn modes(build: Build, number: u64) -> Vec<Mode> {
     let accesses: &[&'static str] = match build {
-        Build::Plain | Build::Exclusive => &["exclusive", "concurrent"],
+        Build::Plain | Build::Exclusive | Build::Adaptive => &["exclusive", "concurrent"],
         Build::Concurrent => &["concurrent"],
     };
+    // Each mode of a build gets a mixture of its own.
+    let mixture = |position: usize| (build == Build::Adaptive).then_some(8 * number + position as u64);
     let schedules = [
         ("lazy".to_owned(), true),
         ("eager".to_owned(), false),
         (format!("random:{}", 2 * number + 1), false),
         (format!("random:{}", 2 * number + 2), true),
     ];
-    let of = |access: &&'static str| schedules.clone().map(|(schedule, poison)| Mode { schedule, access, poison });
-    accesses.iter().flat_map(of).collect()
+    let both = accesses.iter().flat_map(|access| schedules.clone().map(|schedule| (*access, schedule)));
+    let mode = |(position, (access, (schedule, poison)))| Mode { schedule, access, poison, mixture: mixture(position) };
+    both.enumerate().map(mode).collect()
 }
 
 /// A program that did not do what it must.
@@ -114,6 +120,7 @@ fn run(context: &Context, program: &Path, mode: &Mode, arguments: &[usize]) -> R
     command.env("LD_LIBRARY_PATH", context.uma().join("lib"));
     command.env("UMA_DEVICE_SCHEDULE", &mode.schedule).env("UMA_DEVICE_ACCESS", mode.access);
     command.env("UMA_DEVICE_POISON", if mode.poison { "1" } else { "0" }).env_remove("UMA_DEVICE_LINK");
+    command.env("MIXED_RUNTIME_SEED", mode.mixture.unwrap_or(0).to_string());
     command.env("MALLOC_PERTURB_", if mode.poison { "165" } else { "0" });
     let mut child = command.spawn().map_err(failed)?;
     let start = Instant::now();
@@ -171,7 +178,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
         let fine = Expected { lines: vec![], code: 0 };
-        let mode = Mode { schedule: "lazy".into(), access: "exclusive", poison: false };
+        let mode = Mode { schedule: "lazy".into(), access: "exclusive", poison: false, mixture: None };
         let found = differences(&Context::new(false), &script, &mode, 0, &[&fine; 5]).unwrap();
         assert_eq!(found.iter().map(|found| found.position).collect::<Vec<_>>(), [1, 3]);
         assert!(found[0].got.contains("signal: 9"), "{found:?}");

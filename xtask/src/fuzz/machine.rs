@@ -60,9 +60,9 @@ struct Access {
 
 /// An allocation.
 #[derive(Clone, Debug)]
-struct Object {
+pub(super) struct Object {
     /// `None`: never written.
-    cells: Vec<Option<u64>>,
+    pub(super) cells: Vec<Option<u64>>,
     alive: bool,
     accesses: Vec<Access>,
 }
@@ -91,11 +91,12 @@ struct Op {
     stream: StreamId,
 }
 
-struct Machine<'a> {
-    program: &'a Program,
+/// The state of a run.
+pub(super) struct Machine<'a> {
+    pub(super) program: &'a Program,
     input: Input,
     order: Order,
-    objects: Vec<Object>,
+    pub(super) objects: Vec<Object>,
     pointers: Vec<Pointer>,
     kept: Option<usize>,
     acc: u64,
@@ -419,7 +420,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    fn store(&mut self, object: usize, low: usize, values: Vec<Option<u64>>) {
+    pub(super) fn store(&mut self, object: usize, low: usize, values: Vec<Option<u64>>) {
         let mask = self.program.element.mask();
         for (cell, value) in self.objects[object].cells[low..].iter_mut().zip(values) {
             *cell = value.map(|value| value & mask);
@@ -567,46 +568,6 @@ impl Machine<'_> {
         self.compute(action, &objects, low, high, |value| form.apply(value, round));
         Ok(())
     }
-
-    fn compute(&mut self, action: Action, objects: &[usize], low: usize, high: usize, form: impl Fn(u64) -> u64) {
-        let mask = self.program.element.mask();
-        let form = |value| form(value) & mask;
-        let at = |machine: &Self, position: usize, index: usize| {
-            objects.get(position).and_then(|object| machine.objects[*object].cells[index]).unwrap_or(0)
-        };
-        let before = |position: usize| (low..high).map(|index| at(self, position, index)).collect::<Vec<u64>>();
-        let (x, y, z) = (before(0), before(1), before(2));
-        let mut second = None;
-        let new: Vec<u64> = match action {
-            Action::Fill => (low..high).map(|index| form(index as u64)).collect(),
-            Action::Scale | Action::UseKept => x.into_iter().map(form).collect(),
-            Action::Map | Action::Shared => y.into_iter().map(form).collect(),
-            Action::Zip => y.into_iter().zip(z).map(|(y, z)| form(y).wrapping_add(z)).collect(),
-            Action::Accumulate => x.into_iter().zip(y).map(|(x, y)| x.wrapping_add(form(y))).collect(),
-            Action::Shift => (0..y.len()).map(|index| form(y[(index + 1) % y.len()])).collect(),
-            Action::UpdateOdd => x.into_iter().map(|x| if x % 2 == 1 { form(x) } else { x }).collect(),
-            Action::FillOdd => {
-                // What is not written keeps its state, which may be "never written".
-                for (index, y) in (low..high).zip(y) {
-                    if y % 2 == 1 {
-                        self.objects[objects[0]].cells[index] = Some(form(index as u64));
-                    }
-                }
-                return;
-            }
-            Action::Sum if low < high => vec![y.into_iter().fold(0, |sum: u64, y| sum.wrapping_add(form(y)))],
-            Action::Two => {
-                let new: Vec<u64> = z.into_iter().map(form).collect();
-                second = Some(new.iter().map(|value| form(*value)).collect::<Vec<u64>>());
-                new
-            }
-            Action::Sum | Action::Keep | Action::Ignore => Vec::new(),
-        };
-        self.store(objects[0], low, new.into_iter().map(Some).collect());
-        if let Some(second) = second {
-            self.store(objects[1], low, second.into_iter().map(Some).collect());
-        }
-    }
 }
 
 fn conflict(earlier: &Access, low: usize, high: usize, writes: bool) -> bool {
@@ -616,4 +577,183 @@ fn conflict(earlier: &Access, low: usize, high: usize, writes: bool) -> bool {
 /// The streams that a program has made itself.
 pub(super) fn made(kind: StreamKind) -> bool {
     matches!(kind, StreamKind::Blocking | StreamKind::NonBlocking)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::language::{Action, Form, Kernel, Way};
+    use super::super::testing::{D, FORM, H, download, fill, program, read, scale, upload, with};
+    use super::*;
+
+    fn outcome(kinds: Vec<Kind>) -> Result<Expected, Fault> {
+        outcome_with(kinds, |_| {})
+    }
+
+    /// The outcome of a program that first allocates both buffers, after a change.
+    fn outcome_with(kinds: Vec<Kind>, change: impl FnOnce(&mut Program)) -> Result<Expected, Fault> {
+        let mut program = with([vec![Kind::Alloc(H), Kind::Alloc(D)], kinds].concat());
+        change(&mut program);
+        run(&program, program.inputs[0])
+    }
+
+    fn is_unordered(outcome: Result<Expected, Fault>, by: Actor) -> bool {
+        matches!(outcome, Err(Fault::Unordered { actor, .. }) if actor == by)
+    }
+
+    #[test]
+    fn a_round_trip_prints_what_it_computes() {
+        let expected = outcome(vec![fill(), upload(None), scale(0), download(None), read(), Kind::Print]).unwrap();
+        let sum = (0..40_u64).fold(SEED, |sum, i| sum.wrapping_mul(31).wrapping_add((i * 3 + 5) * 3 + 5));
+        assert_eq!(expected, Expected { lines: vec![format!("{sum:x}"); 2], code: (sum & 63) as i32 });
+    }
+
+    #[test]
+    fn the_host_must_not_touch_what_pending_work_uses() {
+        // Each with the wait that it lacks, and without.
+        for (kinds, wait) in [
+            (vec![fill(), upload(Some(1)), fill()], Scope::Stream(1)),
+            (vec![fill(), upload(None), scale(1), download(Some(1)), read()], Scope::Stream(1)),
+            (vec![fill(), upload(Some(2)), Kind::Free { buffer: H, guarded: false }], Scope::Device),
+            (vec![fill(), upload(None), scale(1), Kind::Free { buffer: D, guarded: false }], Scope::Stream(1)),
+        ] {
+            assert!(is_unordered(outcome(kinds.clone()), Actor::Host), "{kinds:?}");
+            let mut waited = kinds.clone();
+            waited.insert(kinds.len() - 1, Kind::Wait(wait));
+            assert!(outcome(waited).is_ok(), "{kinds:?}");
+        }
+    }
+
+    #[test]
+    fn streams_must_be_ordered() {
+        let racy = vec![fill(), upload(None), scale(2), download(None), read()];
+        assert!(is_unordered(outcome(racy), Actor::Gpu(2)), "the upload may still be under way");
+        let (event, up) = (0, upload(Some(1)));
+        let racy = vec![fill(), up.clone(), scale(2)];
+        assert!(is_unordered(outcome(racy), Actor::Gpu(2)));
+        let ordered = vec![
+            fill(),
+            up.clone(),
+            Kind::Record { event, stream: 1 },
+            Kind::StreamWait { stream: 2, event },
+            scale(2),
+        ];
+        assert!(outcome(ordered).is_ok());
+        let legacy = vec![fill(), up, scale(0), scale(1)];
+        assert!(outcome(legacy).is_ok(), "the default stream orders blocking streams");
+    }
+
+    #[test]
+    fn a_synchronous_upload_has_read_its_source_but_need_not_be_done() {
+        assert!(outcome(vec![fill(), upload(None), fill()]).is_ok());
+        assert!(is_unordered(outcome(vec![fill(), upload(None), scale(2)]), Actor::Gpu(2)));
+        let pinned = |program: &mut Program| program.buffers[H].memory = Memory::MallocHost;
+        assert!(outcome_with(vec![fill(), upload(None), scale(2)], pinned).is_ok());
+    }
+
+    #[test]
+    fn what_may_be_trusted_is_said_by_the_program() {
+        let staged = vec![fill(), upload(Some(1)), fill()];
+        assert!(outcome_with(staged, |program| program.trust.staging = true).is_ok());
+        let freed = vec![fill(), upload(None), scale(1), Kind::Free { buffer: D, guarded: false }];
+        assert!(outcome_with(freed, |program| program.trust.free_waits = true).is_ok());
+    }
+
+    #[test]
+    fn what_was_never_written_is_not_read() {
+        let undefined = |outcome| matches!(outcome, Err(Fault::Undefined { .. }));
+        assert!(undefined(outcome(vec![read()])));
+        assert!(undefined(outcome(vec![scale(0)])));
+        assert!(undefined(outcome(vec![upload(None), download(None), read()])), "copying makes nothing defined");
+        assert!(outcome(vec![upload(None), download(None), fill(), read()]).is_ok(), "and is no reading");
+        let half = Kind::Fill { buffer: H, range: Range::FirstHalf, form: FORM, way: Way::Inline };
+        assert!(undefined(outcome(vec![half.clone(), read()])));
+        let look = Kind::Read { buffer: H, range: Range::FirstHalf, way: Way::Inline };
+        assert!(outcome(vec![half, look]).is_ok());
+        assert!(outcome_with(vec![read()], |program| program.buffers[H].memory = Memory::Calloc).is_ok());
+    }
+
+    #[test]
+    fn memory_that_is_gone_is_not_touched() {
+        let free = Kind::Free { buffer: H, guarded: false };
+        assert!(matches!(outcome(vec![free.clone(), fill()]), Err(Fault::Dead { .. })));
+        assert!(matches!(outcome(vec![free.clone(), free.clone()]), Err(Fault::Dead { .. })));
+        let guarded = Kind::Free { buffer: H, guarded: true };
+        assert!(outcome(vec![guarded.clone(), guarded]).is_ok());
+        assert!(matches!(outcome(vec![Kind::Alloc(H)]), Err(Fault::Misplaced { .. })), "the first would be lost");
+        assert!(outcome(vec![free, Kind::Alloc(H), fill(), read()]).is_ok());
+    }
+
+    #[test]
+    fn a_pointer_that_a_kernel_kept_is_followed() {
+        let kernels = |program: &mut Program| {
+            for action in [Action::Keep, Action::UseKept] {
+                program.kernels.push(Kernel { action, ..program.kernels[0].clone() });
+            }
+        };
+        let launch = |kernel, buffers| Kind::Launch { kernel, buffers, range: Range::Whole, form: FORM, stream: 1 };
+        let start = vec![fill(), upload(None), launch(1, vec![D]), launch(2, vec![])];
+        assert!(outcome_with(start.clone(), kernels).is_ok());
+        let racy = [start.clone(), vec![download(Some(2))]].concat();
+        assert!(is_unordered(outcome_with(racy, kernels), Actor::Gpu(2)));
+        let gone = vec![
+            fill(),
+            upload(None),
+            launch(1, vec![D]),
+            Kind::Wait(Scope::Device),
+            Kind::Free { buffer: D, guarded: false },
+            launch(2, vec![]),
+        ];
+        assert!(matches!(outcome_with(gone, kernels), Err(Fault::Dead { .. })));
+    }
+
+    #[test]
+    fn loops_branches_and_jumps() {
+        let mut program = program();
+        let (store, print) =
+            (Kind::StoreAt { buffer: H, at: super::super::language::Spot::First, form: FORM }, Kind::Print);
+        let condition = Condition::RoundIs(1);
+        let inner: Vec<Stmt> =
+            [store, Kind::ReadAt { buffer: H, at: super::super::language::Spot::First }, print, Kind::Break(condition)]
+                .into_iter()
+                .map(|kind| program.fresh(kind))
+                .collect();
+        let (alloc, all) =
+            (program.fresh(Kind::Alloc(H)), program.fresh(Kind::Loop { count: Count::Constant(4), body: inner }));
+        program.body = vec![alloc, all];
+        let run = run(&program, program.inputs[0]).unwrap();
+        assert_eq!(run.lines.len(), 3, "two rounds and the end");
+        let values = (0..2).fold((SEED, Vec::new()), |(acc, mut lines), _| {
+            let acc: u64 = acc * 31 + 5;
+            lines.push(format!("{acc:x}"));
+            (acc, lines)
+        });
+        assert_eq!(run.lines[..2], values.1);
+    }
+
+    #[test]
+    fn what_cannot_be_compiled_is_refused_even_where_no_run_gets() {
+        let mut program = with(vec![Kind::Alloc(H)]);
+        let inner = program.fresh(Kind::Break(Condition::Flag));
+        let never = program.fresh(Kind::If { condition: Condition::RoundIs(9), then: vec![inner], otherwise: vec![] });
+        program.body.push(never);
+        assert!(matches!(run(&program, program.inputs[0]), Err(Fault::Misplaced { .. })));
+        let mut program = with(vec![Kind::Alloc(H)]);
+        let inner = program.fresh(Kind::Free { buffer: H, guarded: false });
+        let call = program.fresh(Kind::Call { way: Way::Apart, body: vec![inner] });
+        program.body.push(call);
+        assert!(matches!(run(&program, program.inputs[0]), Err(Fault::Misplaced { .. })));
+    }
+
+    #[test]
+    fn a_loop_without_end_is_refused() {
+        let body = Kind::Loop { count: Count::Constant(5000), body: with(vec![Kind::Print]).body };
+        assert_eq!(outcome(vec![body]), Err(Fault::TooLong));
+    }
+
+    #[test]
+    fn a_form_takes_the_round_in() {
+        let form = Form { factor: 2, addend: 1, round: true };
+        assert_eq!(form.apply(10, 3), 24);
+        assert_eq!(FORM.apply(10, 3), 35);
+    }
 }

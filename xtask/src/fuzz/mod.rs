@@ -10,6 +10,7 @@
 
 mod batch;
 mod build;
+mod compute;
 mod edit;
 mod emit;
 mod execute;
@@ -33,7 +34,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use batch::{How, Wrong};
-use build::Compiler;
+use build::{Build, Compiler};
 use generate::Case;
 use report::{Finding, Totals};
 
@@ -83,7 +84,11 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<(), Failure> {
     }
     let plugin = options.plugin.clone().unwrap_or_else(|| context.plugin());
 
-    let mut totals = Fuzzer::new(context, options, &plugin).run()?;
+    let folder = tempfile::tempdir()
+        .map_err(|error| Failure::io("create a temporary folder in", &std::env::temp_dir(), &error))?;
+    let runtime = build::mixed_runtime(context, folder.path())?;
+
+    let mut totals = Fuzzer::new(context, options, &plugin, &runtime).run()?;
     totals.seed = options.seed;
     if options.json {
         let text = serde_json::to_string_pretty(&totals)
@@ -111,6 +116,7 @@ struct Fuzzer<'a> {
     context: &'a Context,
     options: &'a Options,
     plugin: &'a Path,
+    runtime: &'a Path,
     start: Instant,
     next: AtomicU64,
     totals: Mutex<Totals>,
@@ -118,11 +124,12 @@ struct Fuzzer<'a> {
 }
 
 impl<'a> Fuzzer<'a> {
-    fn new(context: &'a Context, options: &'a Options, plugin: &'a Path) -> Self {
+    fn new(context: &'a Context, options: &'a Options, plugin: &'a Path, runtime: &'a Path) -> Self {
         Fuzzer {
             context,
             options,
             plugin,
+            runtime,
             start: Instant::now(),
             next: AtomicU64::new(0),
             totals: Mutex::default(),
@@ -172,10 +179,13 @@ impl<'a> Fuzzer<'a> {
     fn batch(&self, first: u64, count: u64, step: &Step) -> Result<(), Failure> {
         let cases = cases(self.options.seed, first, count)?;
         let number = first / batch::SIZE;
+        let (level, plain_level) = build::levels(number);
         let compiler = Compiler {
             context: self.context,
             plugin: self.plugin,
-            level: ["-O2", "-O2", "-O3", "-O1"][(number % 4) as usize],
+            runtime: self.runtime,
+            level,
+            plain_level,
             debug: number % 2 == 1,
             verify: number % VERIFIED == VERIFIED - 1,
         };
@@ -213,7 +223,7 @@ impl<'a> Fuzzer<'a> {
                 finding.pair = smallest.pair;
                 let name = format!("seed-{}-program-{}.cu", self.options.seed, case.program.index);
                 let path = self.options.keep.join(name);
-                let head = self.head(&finding, compiler, &smallest.how);
+                let head = self.head(&finding, compiler, wrong.build, &smallest.how);
                 fs::create_dir_all(&self.options.keep)
                     .and_then(|()| fs::write(&path, format!("{head}{}", smallest.text)))
                     .map_err(|error| Failure::io("write", &path, &error))?;
@@ -224,20 +234,26 @@ impl<'a> Fuzzer<'a> {
     }
 
     /// What stands at the head of a program that is kept: how it was found and how to see it.
-    fn head(&self, finding: &Finding, compiler: &Compiler<'_>, how: &How) -> String {
-        let (seed, level) = (self.options.seed, compiler.level);
+    fn head(&self, finding: &Finding, compiler: &Compiler<'_>, build: Build, how: &How) -> String {
+        let (seed, level, plain) = (self.options.seed, compiler.level.join(" "), compiler.plain_level.join(" "));
         let first = finding.program / batch::SIZE * batch::SIZE;
         let mut lines = vec![format!("cargo xtask fuzz --seed {seed} --first {first} --programs {}", batch::SIZE)];
         lines.extend(finding.to_string().lines().map(str::to_owned));
         let uma = "target/uma/bin/uma-clang++";
         let rest = "-L target/uma/lib -lcudart";
-        match finding.build {
-            "plain" => lines.push(format!("{uma} {level} -g -w FILE -o program {rest}")),
-            access => lines.push(format!(
-                "ECHO_SR_OPTIONS='theta-min=0;access={access};verbose' {uma} {level} -g -w -fpass-plugin={} FILE -o \
-                 program {rest}",
-                self.plugin.display()
-            )),
+        match build.options() {
+            None => lines.push(format!("{uma} {plain} -g -w FILE -o program {rest}")),
+            Some(options) => {
+                let runtime = if build == Build::Adaptive { " mixed_runtime.o" } else { "" };
+                if build == Build::Adaptive {
+                    lines.push("clang -O1 -c tests/programs/mixed_runtime.c".into());
+                }
+                let plugin = self.plugin.display();
+                lines.push(format!(
+                    "ECHO_SR_OPTIONS='{options};verbose' {uma} {level} -g -w -fpass-plugin={plugin} FILE{runtime} -o \
+                     program {rest}"
+                ));
+            }
         }
         if let How::Ran(difference) = how {
             lines

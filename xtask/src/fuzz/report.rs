@@ -13,11 +13,9 @@ pub(super) struct Totals {
     /// Runs of a program: inputs × schedules × access modes × builds.
     pub(super) runs: u64,
     pub(super) seconds: f64,
-    /// What the plugin decided when it assumed exclusive access.
-    pub(super) exclusive: Pairs,
-    /// What it decided when it assumed concurrent access.
-    pub(super) concurrent: Pairs,
-    /// For each thing that programs use: the programs, and the pairs in them (exclusive access).
+    /// What the plugin decided, by the name of the build. All programs have the exclusive build, one half each of the others.
+    pub(super) pairs: BTreeMap<&'static str, Pairs>,
+    /// For each thing that programs use: the programs, and the pairs in them (exclusive build).
     pub(super) features: BTreeMap<&'static str, Feature>,
     pub(super) findings: Vec<Finding>,
 }
@@ -43,7 +41,7 @@ pub(super) struct Feature {
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Finding {
     pub(super) program: u64,
-    /// `plain`, `exclusive`, `concurrent`: the build that went wrong.
+    /// `plain`, `exclusive`, `concurrent`, `adaptive`: the build that went wrong.
     pub(super) build: &'static str,
     /// What is wrong, in a sentence or two.
     pub(super) what: String,
@@ -58,8 +56,9 @@ impl Totals {
     pub(super) fn add(&mut self, other: Totals) {
         self.programs += other.programs;
         self.runs += other.runs;
-        self.exclusive.add(other.exclusive);
-        self.concurrent.add(other.concurrent);
+        for (build, pairs) in other.pairs {
+            self.pairs.entry(build).or_default().add(pairs);
+        }
         for (name, feature) in other.features {
             let mine = self.features.entry(name).or_default();
             mine.programs += feature.programs;
@@ -81,8 +80,8 @@ impl Totals {
             self.seconds / 60.0,
             self.seed
         );
-        for (name, pairs) in [("exclusive", &self.exclusive), ("concurrent", &self.concurrent)] {
-            let _ = writeln!(text, "{name} access assumed: {} pairs merged, {} declined", pairs.merged, pairs.declined);
+        for (name, pairs) in &self.pairs {
+            let _ = writeln!(text, "{name} build: {} pairs merged, {} declined", pairs.merged, pairs.declined);
             let mut codes: Vec<_> = pairs.codes.iter().collect();
             codes.sort_by_key(|(code, count)| (std::cmp::Reverse(**count), *code));
             for (code, count) in codes {

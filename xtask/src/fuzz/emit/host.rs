@@ -304,6 +304,8 @@ impl Writer<'_> {
             _ => format!("{grid}, 0, {}", self.scene.stream(stream)),
         };
         let mut arguments: Vec<String> = buffers.iter().map(|buffer| self.scene.name(*buffer)).collect();
+        // (Braces take no narrowing.)
+        let c = if what.structure { format!("Acc({c})") } else { c };
         arguments.extend([low, high, a, c]);
         let name = format!("p{}_k{kernel}", self.program.index);
         let arguments = arguments.join(", ");
