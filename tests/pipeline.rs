@@ -156,6 +156,7 @@ fn at_the_merge_limit_a_pair_stays() {
 fn the_merge_limit_counts_the_pairs_of_a_module() {
     let directory = scratch();
     let second = PROGRAM[PROGRAM.find("int main()").expect("main")..].replace("int main()", "int second()");
+    let second = second.replace("  free(h);\n", "  free(h);\n  return 0;\n");
     let both = format!("{}{}", PROGRAM.replace("int main() {", "int second();\nint main() {\n  second();"), second);
     for (limit, merged) in [(0, 0), (1, 1), (2, 2)] {
         let (reports, _) = compile(directory.path(), &both, &format!("access=concurrent;merge-limit={limit}"), &[]);
