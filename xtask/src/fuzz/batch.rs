@@ -4,7 +4,7 @@ use super::build::{self, Build, Compiler, Files};
 use super::execute::{self, Difference, Mode};
 use super::generate::Case;
 use super::machine::Expected;
-use super::report::{Feature, Totals};
+use super::report::Totals;
 use super::{emit, features, verdicts};
 use crate::failure::Failure;
 

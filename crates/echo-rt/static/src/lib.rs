@@ -163,7 +163,7 @@ fn wishes() -> &'static Wishes {
 }
 
 /// p for a pair of `bytes` bytes, or null: then the pair stays two buffers, and the program makes them itself. `threshold` is θ_min in
-/// bytes; `facts` holds [`ECHO_RT_EXCLUSIVE`] or nothing; `site` names the pair for messages.
+/// bytes; `facts` is 1 if S5 holds for the pair, else 0; `site` names the pair for messages.
 ///
 /// # Safety
 /// `site` is null or a text that ends in NUL.
