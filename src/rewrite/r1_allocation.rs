@@ -151,7 +151,8 @@ fn site(lowered: &Lowered<'_>, plan: &MergePlan) -> String {
     let program = &lowered.program;
     let buffer = |id| {
         let object = program.object(id);
-        format!("{} ({})", object.name, object.site)
+        let name = if object.name.is_empty() { "a buffer" } else { &object.name };
+        if object.site.line == 0 { name.to_owned() } else { format!("{name} ({})", object.site) }
     };
     format!("{}: {} with {}", program.function, buffer(plan.host()), buffer(plan.device()))
 }
