@@ -106,8 +106,10 @@ fn link(llvm: &Llvm) {
     println!("cargo::rustc-link-search=native={}", llvm.lib.display());
     // A plugin of the wrong LLVM must load far enough to say so: functions bind when they are first called.
     println!("cargo::rustc-link-arg-cdylib=-Wl,-z,lazy");
-    // Unit tests name the library in src/pass/mod.rs, under cfg(test); integration tests get it here.
-    if Path::new("tests").is_dir() {
-        println!("cargo::rustc-link-arg-tests=-lLLVM-{}", llvm.major);
+    // Unit tests name the library in src/pass/mod.rs, under cfg(test); integration tests and benchmarks get it here.
+    for (folder, kind) in [("tests", "tests"), ("benches", "benches")] {
+        if Path::new(folder).is_dir() {
+            println!("cargo::rustc-link-arg-{kind}=-lLLVM-{}", llvm.major);
+        }
     }
 }

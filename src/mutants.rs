@@ -328,9 +328,9 @@ mutants! {
     LowerEventShared: "lower", "an event that others may record is not unique"
         => "lib lower::tests::calls::an_event_that_others_may_record_is_not_unique";
     LowerCalleeFrees: "lower", "a function of the module may free its argument"
-        => "lib lower::tests::calls::functions_of_the_module_do_what_their_attributes_say";
+        => "lib lower::tests::calls::functions_of_the_module_do_what_their_attributes_and_bodies_say";
     LowerCalleesOfCallees: "lower", "a function does what its callees do"
-        => "lib lower::tests::calls::functions_of_the_module_do_what_their_attributes_say";
+        => "lib lower::tests::calls::functions_of_the_module_do_what_their_attributes_and_bodies_say";
     LowerConstructors: "lower", "constructors may start work before main"
         => "lib lower::tests::calls::work_of_constructors_is_in_flight_in_main";
 

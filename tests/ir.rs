@@ -4,7 +4,8 @@
 //! Lines of a program's head:
 //! ```text
 //! ; EXPECT: merged                    the verdict on each pair, in order: merged,
-//! ; EXPECT: S3-compared S2-…          or just these codes
+//! ; EXPECT: S3-compared S2-…          or just these codes;
+//! ; EXPECT: no pair                   there is none
 //! ; OPTIONS: access=concurrent        options of the pass (theta-min=0 unless they say otherwise)
 //! ; CHECK: call i32 @cudaFree(        these texts stand in the rewritten program, in this order,
 //! ; CHECK-NOT: @cudaMemcpy(           and this one does not
@@ -82,14 +83,14 @@ define internal void @__cuda_register_globals() {{
 }
 
 /// What the pass says of each pair, and the module before and after it.
-struct Result {
+struct Run {
     pairs: Vec<String>,
     before: String,
     after: String,
 }
 
 /// Runs the pass over a module.
-fn run(module: &str, options: &str, directory: &Path, name: &str) -> Result {
+fn run(module: &str, options: &str, directory: &Path, name: &str) -> Run {
     let report = directory.join(format!("{name}.jsonl"));
     let mut command = opt(MAJOR, plugin());
     command.args(["-passes=print,echo-sr,verify,print", "-disable-output", "-"]);
@@ -106,8 +107,11 @@ fn run(module: &str, options: &str, directory: &Path, name: &str) -> Result {
         panic!("{name}: the module is printed twice, not:\n{printed}")
     };
     let lines = std::fs::read_to_string(&report).unwrap_or_default();
-    let pairs = lines.lines().map(|line| verdict(&serde_json::from_str(line).expect("a report"))).collect();
-    Result { pairs, before: before.to_owned(), after: after.to_owned() }
+    let mut pairs: Vec<_> = lines.lines().map(|line| verdict(&serde_json::from_str(line).expect("a report"))).collect();
+    if pairs.is_empty() {
+        pairs.push("no pair".to_owned());
+    }
+    Run { pairs, before: before.to_owned(), after: after.to_owned() }
 }
 
 /// `merged`, or the codes, each once and in order.
@@ -132,7 +136,7 @@ fn check(name: &str, surroundings: &str, directory: &Path) -> Option<String> {
         .map(|line| line.split_whitespace().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(" "))
         .collect();
     let options = [vec!["theta-min=0"], head(&program, "OPTIONS")].concat().join(";");
-    let Result { pairs, before, after } = run(&format!("{surroundings}\n{program}"), &options, directory, name);
+    let Run { pairs, before, after } = run(&format!("{surroundings}\n{program}"), &options, directory, name);
     if pairs != expected {
         return Some(format!("expected {expected:?}, got {pairs:?}"));
     }
@@ -189,12 +193,36 @@ fn every_reason_has_a_program() {
     }
 }
 
+/// A negative program proves something because a program that differs in little passes.
+#[test]
+fn every_program_that_is_kept_is_near_one_that_is_merged() {
+    const MOST: usize = 15;
+    let lines = |name: &String| -> Vec<String> {
+        let text = read(name);
+        text.lines().filter(|line| !line.starts_with(';')).map(str::to_owned).collect()
+    };
+    let (merged, kept): (Vec<_>, Vec<_>) = programs().into_iter().partition(|name| name.starts_with("merge-"));
+    for name in &kept {
+        let mine = lines(name);
+        let changes = |other: &String| {
+            let other = lines(other);
+            let only = |one: &[String], two: &[String]| one.iter().filter(|line| !two.contains(line)).count();
+            only(&mine, &other) + only(&other, &mine)
+        };
+        let fewest = merged.iter().map(changes).min();
+        assert!(
+            fewest.is_some_and(|fewest| fewest <= MOST),
+            "tests/ir/{name}: {fewest:?} lines differ from any merge-….ll"
+        );
+    }
+}
+
 /// C-limit.
 #[test]
 fn a_function_that_is_too_large_is_left_alone() {
     let (name, directory) = ("merge-figure-1.ll", scratch());
     let chain: String = (0..20_000).map(|n| format!("  br label %n{n}\nn{n}:\n")).collect();
-    let program = read(name).replacen("entry:\n", &format!("entry:\n{chain}"), 1);
+    let program = read(name).replacen("  %h = ", &format!("{chain}  %h = "), 1);
     let result = run(&format!("{}\n{program}", surroundings()), "theta-min=0", directory.path(), "large");
     assert_eq!(result.pairs, ["C-limit"]);
     assert!(result.before == result.after, "the module has changed");

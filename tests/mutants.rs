@@ -123,8 +123,12 @@ fn every_mutant_is_killed_by_its_test() {
     let rows: Vec<&Row> = ALL.iter().filter(|row| LLVM || is_pure(&killer(row))).collect();
     assert!(rows.len() >= 90, "{} mutants", rows.len());
     for (name, program) in &programs {
-        let killers = rows.iter().map(|row| killer(row)).filter(|killer| killer.program == name);
-        let tests: BTreeSet<&str> = killers.map(|killer| killer.test).collect();
+        let killers: Vec<_> = rows.iter().filter(|row| killer(row).program == name).collect();
+        let list = common::succeed(Command::new(program).arg("--list")).0;
+        let known: BTreeSet<&str> = list.lines().filter_map(|line| line.strip_suffix(": test")).collect();
+        let gone: Vec<_> = killers.iter().filter(|row| !known.contains(killer(row).test)).map(|row| row.name).collect();
+        assert!(gone.is_empty(), "the tests that killed these mutants are gone or have other names: {gone:?}");
+        let tests: BTreeSet<&str> = killers.iter().map(|row| killer(row).test).collect();
         let without = run(program, &tests.into_iter().collect::<Vec<_>>(), None);
         assert_eq!(without, Outcome::Passed, "without a mutant");
     }

@@ -139,6 +139,7 @@ fn what_a_loop_saves_is_reported() {
         .replace("  printf(", "  }\n  printf(");
     let (reports, _) = compile(directory.path(), &program, "", &[]);
     assert_eq!(reports[0].saved_per_iteration, Some(2 * (4 << 20)), "{}", reports[0]);
+    let directory = scratch();
     let (reports, _) = compile(directory.path(), PROGRAM, "", &[]);
     assert_eq!(reports[0].saved_per_iteration, None, "{}", reports[0]);
 }
@@ -155,6 +156,7 @@ fn at_the_merge_limit_a_pair_stays() {
 fn the_merge_limit_counts_the_pairs_of_a_module() {
     let directory = scratch();
     let second = PROGRAM[PROGRAM.find("int main()").expect("main")..].replace("int main()", "int second()");
+    let second = second.replace("  free(h);\n", "  free(h);\n  return 0;\n");
     let both = format!("{}{}", PROGRAM.replace("int main() {", "int second();\nint main() {\n  second();"), second);
     for (limit, merged) in [(0, 0), (1, 1), (2, 2)] {
         let (reports, _) = compile(directory.path(), &both, &format!("access=concurrent;merge-limit={limit}"), &[]);

@@ -98,7 +98,10 @@ fn a_function_that_is_not_inlined_is_spliced() {
     assert_eq!(outcomes(&reports), [("main".to_owned(), Outcome::Merged)], "{reports:#?}");
     let main = &output[output.find("@main(").expect("main")..];
     let main = &main[..main.find("\n}").expect("its end")];
-    assert!(main.contains("@cudaMallocManaged(") && !main.contains("@cudaMemcpy(") && !main.contains("@solve("), "{main}");
+    assert!(
+        main.contains("@cudaMallocManaged(") && !main.contains("@cudaMemcpy(") && !main.contains("@solve("),
+        "{main}"
+    );
 }
 
 #[test]
@@ -157,10 +160,14 @@ fn the_depth_of_calls_is_a_reason() {
         let mut functions = format!("define void @f0(ptr %h, i64 %n) {SOLVE}");
         for level in 1..depth {
             let inner = level - 1;
-            functions += &format!("\ndefine void @f{level}(ptr %h, i64 %n) {{\n call void @f{inner}(ptr %h, i64 %n)\n ret void\n}}");
+            functions += &format!(
+                "\ndefine void @f{level}(ptr %h, i64 %n) {{\n call void @f{inner}(ptr %h, i64 %n)\n ret void\n}}"
+            );
         }
         let last = depth - 1;
-        program(&format!("{functions}\ndefine void @solve(ptr %h, i64 %n) {{\n call void @f{last}(ptr %h, i64 %n)\n ret void\n}}"))
+        program(&format!(
+            "{functions}\ndefine void @solve(ptr %h, i64 %n) {{\n call void @f{last}(ptr %h, i64 %n)\n ret void\n}}"
+        ))
     };
     let (reports, _) = pass(&chain(MAX_DEPTH - 1));
     assert_eq!(reports[0].outcome, Outcome::Merged, "{reports:#?}");

@@ -93,9 +93,9 @@ fn with(program: &Program, waits: &Waits) -> Program {
     for (node, place) in waits {
         let site = program.node(*node).site.clone();
         let wait = program.graph.add_node(Node { event: Event::Wait(WaitScope::Device), site, origin: 0 });
-        let (direction, edge): (_, fn(NodeId, NodeId) -> (NodeId, NodeId)) = match place {
-            RepairPlace::Before => (petgraph::Incoming, |other, wait| (other, wait)),
-            RepairPlace::Behind => (petgraph::Outgoing, |other, wait| (wait, other)),
+        let direction = match place {
+            RepairPlace::Before => petgraph::Incoming,
+            RepairPlace::Behind => petgraph::Outgoing,
         };
         let others: Vec<NodeId> = program.graph.neighbors_directed(*node, direction).collect();
         program.graph.retain_edges(|graph, index| {
@@ -105,7 +105,10 @@ fn with(program: &Program, waits: &Waits) -> Program {
             })
         });
         for other in others {
-            let (from, to) = edge(other, wait);
+            let (from, to) = match place {
+                RepairPlace::Before => (other, wait),
+                RepairPlace::Behind => (wait, other),
+            };
             program.graph.update_edge(from, to, ());
         }
         match place {

@@ -131,8 +131,13 @@ impl<'a> Rewritten<'a> {
         let source_merged_host =
             copy.src.object.is_some_and(|src| self.merge_of(src).is_some_and(|merge| merge.host == src));
         let other_source_consumed = copy.host_source_consumed && !source_merged_host;
-        (copy.waits_before || copy.waits_after || other_source_consumed && !off(Mutant::R3OtherSourceConsumed))
-            .then(|| stream_or_device(Streams::new(self.program), copy.stream))
+        let target_merged = copy.dst.object.is_some_and(|dst| self.merges.iter().any(|merge| merge.host == dst));
+        let waits_in_practice = target_merged && to_pageable(self.program, copy);
+        (copy.waits_before
+            || copy.waits_after
+            || waits_in_practice
+            || other_source_consumed && !off(Mutant::R3OtherSourceConsumed))
+        .then(|| stream_or_device(Streams::new(self.program), copy.stream))
     }
 }
 
@@ -157,6 +162,11 @@ impl Order {
     /// The order of other merges of the same program. It is what [`Self::new`] finds; where the merges differ little, it costs little.
     pub(super) fn with(&self, rewritten: &Rewritten<'_>, cfg: &Cfg<'_>, accesses: &Accesses) -> Self {
         Self::find(Some(self), rewritten, cfg, accesses)
+    }
+
+    /// The same waits, and the same pending work everywhere.
+    pub(super) fn equals(&self, other: &Self) -> bool {
+        self.waits == other.waits && self.pending == other.pending
     }
 
     fn find(known: Option<&Self>, rewritten: &Rewritten<'_>, cfg: &Cfg<'_>, accesses: &Accesses) -> Self {
@@ -279,7 +289,8 @@ fn needed_wait(rewritten: &Rewritten<'_>, accesses: &Accesses, node: NodeId, sta
 }
 
 /// A download to pageable memory. Even the asynchronous call waits for it in practice, though newer documentation only says that it may:
-/// so nothing in P is taken to be ordered by that, but programs rely on it, and a wait stays.
+/// so nothing in P is taken to be ordered by that, but programs rely on it, and a wait stays. That holds for copies that go and for those
+/// that stay and download to a merged buffer, which is pageable no more.
 fn to_pageable(program: &Program, copy: &Copy) -> bool {
     copy.dst.object.is_some_and(|dst| {
         let dst = program.object(dst);

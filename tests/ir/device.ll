@@ -24,6 +24,27 @@ define ptx_kernel void @set(ptr %d) {
   ret void
 }
 
+; All 262144 elements, if there are as many threads: d[i] = i
+define ptx_kernel void @count_up(ptr %d) {
+  %block = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+  %width = call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
+  %thread = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %before = mul i32 %block, %width
+  %i = add i32 %before, %thread
+  %inside = icmp ult i32 %i, 262144
+  br i1 %inside, label %store, label %end
+store:
+  %at = zext i32 %i to i64
+  %p = getelementptr inbounds i32, ptr %d, i64 %at
+  store i32 %i, ptr %p
+  br label %end
+end:
+  ret void
+}
+declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+
 ; saved = d: the pointer outlives the launch
 define ptx_kernel void @keep(ptr %d) {
   store ptr %d, ptr addrspace(1) @saved

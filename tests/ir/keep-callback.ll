@@ -1,5 +1,5 @@
-; A callback may use h whenever the stream gets there.
-; EXPECT: C-unmodelled-cuda-call S4-may-be-reset S5-host-access-in-flight
+; A callback uses h when the stream gets there.
+; EXPECT: S3-passed-to-unknown
 define i32 @main(i32 %argc, ptr %argv) {
 entry:
   %d.slot = alloca ptr
@@ -8,8 +8,8 @@ entry:
   %d = load ptr, ptr %d.slot
   call void @llvm.memset.p0.i64(ptr %h, i8 1, i64 1048576, i1 false)
   %e2 = call i32 @cudaMemcpy(ptr %d, ptr %h, i64 1048576, i32 1)
-  %e9 = call i32 @cudaLaunchHostFunc(ptr null, ptr @unknown, ptr null)
-  %c1 = call i32 @__cudaPushCallConfiguration(i64 4096, i32 1, i64 256, i32 1, i64 0, ptr null)
+  %e9 = call i32 @cudaLaunchHostFunc(ptr null, ptr @unknown_with, ptr %h)
+  %c1 = call i32 @__cudaPushCallConfiguration(i64 4294971392, i32 1, i64 4294967552, i32 1, i64 0, ptr null)
   call void @update(ptr %d)
   %e3 = call i32 @cudaMemcpy(ptr %h, ptr %d, i64 1048576, i32 2)
   %x = load i32, ptr %h

@@ -5,7 +5,7 @@ entry:
   %d.slot = alloca ptr
   %e1 = call i32 @cudaMalloc(ptr %d.slot, i64 1048576)
   %d = load ptr, ptr %d.slot
-  %c1 = call i32 @__cudaPushCallConfiguration(i64 4096, i32 1, i64 256, i32 1, i64 0, ptr null)
+  %c1 = call i32 @__cudaPushCallConfiguration(i64 4294971392, i32 1, i64 4294967552, i32 1, i64 0, ptr null)
   call void @set(ptr %d)
   %e6 = call i32 @cudaDeviceSynchronize()
   %h = call ptr @calloc(i64 1048576, i64 1)

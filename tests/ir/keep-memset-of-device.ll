@@ -11,7 +11,7 @@ entry:
   %o = load ptr, ptr %o.slot
   call void @llvm.memset.p0.i64(ptr %h, i8 1, i64 1048576, i1 false)
   %e2 = call i32 @cudaMemcpy(ptr %d, ptr %h, i64 1048576, i32 1)
-  %c1 = call i32 @__cudaPushCallConfiguration(i64 4096, i32 1, i64 256, i32 1, i64 0, ptr null)
+  %c1 = call i32 @__cudaPushCallConfiguration(i64 4294971392, i32 1, i64 4294967552, i32 1, i64 0, ptr null)
   call void @map(ptr %d, ptr %o)
   %e9 = call i32 @cudaMemset(ptr %d, i32 0, i64 1048576)
   %e6 = call i32 @cudaDeviceSynchronize()

@@ -1,5 +1,5 @@
 ; The device pointer is copied to a variable of the device.
-; EXPECT: S3-escapes-to-memory
+; EXPECT: C-unresolved-copy S3-escapes-to-memory
 define i32 @main(i32 %argc, ptr %argv) {
 entry:
   %d.slot = alloca ptr
@@ -9,7 +9,7 @@ entry:
   call void @llvm.memset.p0.i64(ptr %h, i8 1, i64 1048576, i1 false)
   %e2 = call i32 @cudaMemcpy(ptr %d, ptr %h, i64 1048576, i32 1)
   %e9 = call i32 @cudaMemcpyToSymbol(ptr @global, ptr %d.slot, i64 8, i64 0, i32 1)
-  %c1 = call i32 @__cudaPushCallConfiguration(i64 4096, i32 1, i64 256, i32 1, i64 0, ptr null)
+  %c1 = call i32 @__cudaPushCallConfiguration(i64 4294971392, i32 1, i64 4294967552, i32 1, i64 0, ptr null)
   call void @update(ptr %d)
   %e3 = call i32 @cudaMemcpy(ptr %h, ptr %d, i64 1048576, i32 2)
   %x = load i32, ptr %h

@@ -12,7 +12,7 @@ round:
   %i = phi i32 [ 0, %entry ], [ %next, %round ]
   store i32 %i, ptr %h
   %e2 = call i32 @cudaMemcpy(ptr %d, ptr %h, i64 1048576, i32 1)
-  %c1 = call i32 @__cudaPushCallConfiguration(i64 4096, i32 1, i64 256, i32 1, i64 0, ptr null)
+  %c1 = call i32 @__cudaPushCallConfiguration(i64 4294971392, i32 1, i64 4294967552, i32 1, i64 0, ptr null)
   call void @update(ptr %d)
   %e6 = call i32 @cudaDeviceSynchronize()
   %next = add nsw i32 %i, 1

@@ -1,5 +1,6 @@
 ; A copy of h that stays, and a kernel that writes d, on streams that nothing orders.
 ; EXPECT: S2-unordered-streams
+; EXPECT: CAND-no-whole-copy S5-host-access-in-flight
 define i32 @main(i32 %argc, ptr %argv) {
 entry:
   %h.slot = alloca ptr
@@ -22,7 +23,7 @@ entry:
   call void @llvm.memset.p0.i64(ptr %h, i8 1, i64 1048576, i1 false)
   %o = load ptr, ptr %o.slot
   %e2 = call i32 @cudaMemcpyAsync(ptr %o, ptr %h, i64 524288, i32 1, ptr %t)
-  %c1 = call i32 @__cudaPushCallConfiguration(i64 4096, i32 1, i64 256, i32 1, i64 0, ptr %s)
+  %c1 = call i32 @__cudaPushCallConfiguration(i64 4294971392, i32 1, i64 4294967552, i32 1, i64 0, ptr %s)
   call void @set(ptr %d)
   %e3 = call i32 @cudaMemcpyAsync(ptr %h, ptr %d, i64 1048576, i32 2, ptr %s)
   %e5 = call i32 @cudaDeviceSynchronize()

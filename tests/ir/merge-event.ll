@@ -22,7 +22,7 @@ entry:
   %v = load ptr, ptr %v.slot
   call void @llvm.memset.p0.i64(ptr %h, i8 1, i64 1048576, i1 false)
   %e2 = call i32 @cudaMemcpyAsync(ptr %d, ptr %h, i64 1048576, i32 1, ptr %s)
-  %c1 = call i32 @__cudaPushCallConfiguration(i64 4096, i32 1, i64 256, i32 1, i64 0, ptr %s)
+  %c1 = call i32 @__cudaPushCallConfiguration(i64 4294971392, i32 1, i64 4294967552, i32 1, i64 0, ptr %s)
   call void @update(ptr %d)
   %e3 = call i32 @cudaMemcpyAsync(ptr %h, ptr %d, i64 1048576, i32 2, ptr %s)
   %e13 = call i32 @cudaEventRecord(ptr %v, ptr %s)

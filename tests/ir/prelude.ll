@@ -13,6 +13,8 @@ declare ptr @calloc(i64, i64)
 declare ptr @realloc(ptr, i64)
 declare ptr @aligned_alloc(i64, i64)
 declare void @free(ptr)
+declare ptr @_Znwm(i64)
+declare void @_ZdlPvm(ptr, i64)
 declare void @exit(i32) noreturn
 declare i32 @printf(ptr, ...)
 declare i64 @fread(ptr, i64, i64, ptr)
@@ -83,6 +85,17 @@ define void @set(ptr %p0) {
   %e = call i32 @__cudaPopCallConfiguration(ptr %grid, ptr %block, ptr %shared, ptr %stream)
   %s = load ptr, ptr %stream
   %l = call i32 @cudaLaunchKernel(ptr @set, i64 1, i32 1, i64 1, i32 1, ptr null, i64 0, ptr %s)
+  ret void
+}
+
+define void @count_up(ptr %p0) {
+  %grid = alloca %struct.dim3
+  %block = alloca %struct.dim3
+  %shared = alloca i64
+  %stream = alloca ptr
+  %e = call i32 @__cudaPopCallConfiguration(ptr %grid, ptr %block, ptr %shared, ptr %stream)
+  %s = load ptr, ptr %stream
+  %l = call i32 @cudaLaunchKernel(ptr @count_up, i64 1, i32 1, i64 1, i32 1, ptr null, i64 0, ptr %s)
   ret void
 }
 

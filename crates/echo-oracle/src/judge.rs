@@ -94,6 +94,7 @@ fn compare(
     }
     judgement.inside += 1;
     judgement.interleavings = judgement.interleavings.saturating_add(before.interleavings);
+    let finals: Vec<u32> = trace.finals.iter().map(|(_, label)| *label).collect();
     let mut trace = merged(case, path, machine, plans?);
     if let Some((place, flaw)) = trace.fault {
         return Some(match flaw {
@@ -102,8 +103,9 @@ fn compare(
             Flaw::Exclusive => Fault::Exclusive(place),
         });
     }
-    // What P leaves unwritten nobody looks at.
-    trace.finals.retain(|(_, label)| !before.unwritten.contains(label));
+    // Nobody looks at what P leaves unwritten, or not alive.
+    let looked_at = |label: &u32| finals.contains(label) && !before.unwritten.contains(label);
+    trace.finals.retain(|(_, label)| looked_at(label));
     let after = explore(&trace, false);
     judgement.states += after.states;
     judgement.merged_interleavings = judgement.merged_interleavings.saturating_add(after.interleavings);

@@ -166,7 +166,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("b.json");
         let refusal = |text: Option<&str>| {
-            text.map(|text| fs::write(&path, text).expect("written"));
+            if let Some(text) = text {
+                fs::write(&path, text).expect("written");
+            }
             compare(&path, &mut []).unwrap_err().to_string()
         };
         assert!(refusal(None).contains("--write-baseline"));

@@ -225,7 +225,7 @@ mod tests {
     fn names_are_demangled() {
         assert_eq!(demangled("_Z5inferPfi"), "infer(float*, int)");
         assert_eq!(demangled("main"), "main");
-        assert_eq!(demangled("_Zoops"), "_Zoops");
+        assert_eq!(demangled("_Z?"), "_Z?");
         assert_eq!(readable("kernel `_Z1kPf` reads `d`"), "kernel `k(float*)` reads `d`");
     }
 }

@@ -246,7 +246,7 @@ fn clean(arguments: &[String], source: &str) -> Vec<String> {
         } else if EXACT.contains(&word.as_str()) || is_plugin || PREFIXES.iter().any(|prefix| word.starts_with(prefix))
         {
             // left out
-        } else if !(is_other_input && !word.starts_with('-')) {
+        } else if !is_other_input || word.starts_with('-') {
             kept.push(word.clone());
         }
     }

@@ -372,6 +372,24 @@ fn an_asynchronous_download_to_pageable_memory_leaves_the_wait_that_it_is_in_pra
 }
 
 #[test]
+fn an_asynchronous_download_that_stays_is_followed_by_the_wait_that_it_is_in_practice() {
+    // h is pageable in P, so the call waits; p is not, so in P' it may return at once, and `other` is written on another stream. (Found by
+    // the oracle.) Of page-locked memory the call never waited.
+    for pinned in [false, true] {
+        let mut b = Build::main();
+        let (one, two) = (b.stream(Stream::NonBlocking), b.stream(Stream::NonBlocking));
+        let h = if pinned { b.pinned("h") } else { b.malloc("h") };
+        let d = b.cuda_malloc("d");
+        let other = other(&mut b);
+        let down = b.copy(plain(h, other, two));
+        b.launch_on(one, "kernel", &[writes(other)]);
+        b.copy(Copy { waits_before: true, ..plain(d, h, two) });
+        let expected = if pinned { vec![] } else { vec![(down, WaitScope::Stream(two))] };
+        assert_eq!(b.plan().waits(), expected);
+    }
+}
+
+#[test]
 fn without_the_final_wait_the_asynchronous_download_does_not_order_the_host() {
     let mut b = Build::main();
     let stream = b.stream(Stream::NonBlocking);

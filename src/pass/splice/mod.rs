@@ -208,13 +208,7 @@ impl<'a, 'm> Splicer<'a, 'm> {
     }
 
     /// Splices `hidden` and the calls that work with CUDA, with those in what was spliced.
-    fn splice(
-        &self,
-        target: Value<'m>,
-        original: Value<'m>,
-        hidden: HashSet<Value<'m>>,
-        growth: &mut Growth<'m>,
-    ) {
+    fn splice(&self, target: Value<'m>, original: Value<'m>, hidden: HashSet<Value<'m>>, growth: &mut Growth<'m>) {
         // What was done on trial is done again, whatever other trials cost.
         let trial = target != original;
         let mut hidden = Some(hidden);

@@ -1,21 +1,16 @@
-; The function may return between the two allocations.
-; EXPECT: S4-allocations-not-paired
+; The grid has too few threads for the kernel to write all of d.
+; EXPECT: S1-device-value-overwritten
 define i32 @main(i32 %argc, ptr %argv) {
 entry:
   %d.slot = alloca ptr
   %h = call ptr @malloc(i64 1048576)
-  %some = icmp sgt i32 %argc, 1
-  br i1 %some, label %stop, label %make
-stop:
-  call void @free(ptr %h)
-  ret i32 1
-make:
   %e1 = call i32 @cudaMalloc(ptr %d.slot, i64 1048576)
   %d = load ptr, ptr %d.slot
   call void @llvm.memset.p0.i64(ptr %h, i8 1, i64 1048576, i1 false)
   %e2 = call i32 @cudaMemcpy(ptr %d, ptr %h, i64 1048576, i32 1)
-  %c1 = call i32 @__cudaPushCallConfiguration(i64 4096, i32 1, i64 256, i32 1, i64 0, ptr null)
-  call void @update(ptr %d)
+  store i32 999, ptr %h
+  %c1 = call i32 @__cudaPushCallConfiguration(i64 4294967808, i32 1, i64 4294967552, i32 1, i64 0, ptr null)
+  call void @count_up(ptr %d)
   %e3 = call i32 @cudaMemcpy(ptr %h, ptr %d, i64 1048576, i32 2)
   %x = load i32, ptr %h
   call void @free(ptr %h)

@@ -1,6 +1,5 @@
-// EXPECT * * either
-// std::vector on the host, an owning class on the device. The vector allocates nothing when it is empty, which the analysis cannot see
-// through yet; whatever the verdict, the output must stay the same.
+// EXPECT h * accept
+// std::vector on the host, which allocates nothing when it is empty; an owning class on the device.
 #include "common.h"
 #include <vector>
 template <class T> class DeviceBuffer {

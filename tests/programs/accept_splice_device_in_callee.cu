@@ -1,5 +1,5 @@
-// EXPECT h * decline
-// The device buffer is made in a function that stays a call.
+// EXPECT h d accept
+// The device buffer is made in a function that stays a call; the pass looks through it.
 #include "common.h"
 __attribute__((noinline)) static float *make(size_t bytes) {
     float *d;

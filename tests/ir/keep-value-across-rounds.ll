@@ -1,0 +1,26 @@
+; The same, and the kernel changes what the next round needs of h.
+; EXPECT: S1-host-value-overwritten
+define i32 @main(i32 %argc, ptr %argv) {
+entry:
+  %d.slot = alloca ptr
+  %h = call ptr @malloc(i64 1048576)
+  call void @llvm.memset.p0.i64(ptr %h, i8 1, i64 1048576, i1 false)
+  br label %round
+round:
+  %i = phi i32 [ 0, %entry ], [ %next, %round ]
+  %e1 = call i32 @cudaMalloc(ptr %d.slot, i64 1048576)
+  %d = load ptr, ptr %d.slot
+  store i32 %i, ptr %h
+  %e2 = call i32 @cudaMemcpy(ptr %d, ptr %h, i64 1048576, i32 1)
+  %c1 = call i32 @__cudaPushCallConfiguration(i64 4294971392, i32 1, i64 4294967552, i32 1, i64 0, ptr null)
+  call void @update(ptr %d)
+  %e6 = call i32 @cudaDeviceSynchronize()
+  %x = load i32, ptr %h
+  %e4 = call i32 @cudaFree(ptr %d)
+  %next = add nsw i32 %i, %x
+  %again = icmp slt i32 %next, %argc
+  br i1 %again, label %round, label %done
+done:
+  call void @free(ptr %h)
+  ret i32 0
+}

@@ -1,0 +1,23 @@
+; The device buffer is made by a function that stays a call: it is spliced in.
+; EXPECT: merged
+define i32 @main(i32 %argc, ptr %argv) {
+entry:
+  %h = call ptr @malloc(i64 1048576)
+  %d = call ptr @make()
+  call void @llvm.memset.p0.i64(ptr %h, i8 1, i64 1048576, i1 false)
+  %e2 = call i32 @cudaMemcpy(ptr %d, ptr %h, i64 1048576, i32 1)
+  %c1 = call i32 @__cudaPushCallConfiguration(i64 4294971392, i32 1, i64 4294967552, i32 1, i64 0, ptr null)
+  call void @update(ptr %d)
+  %e3 = call i32 @cudaMemcpy(ptr %h, ptr %d, i64 1048576, i32 2)
+  %x = load i32, ptr %h
+  call void @free(ptr %h)
+  %e4 = call i32 @cudaFree(ptr %d)
+  ret i32 %x
+}
+
+define internal ptr @make() noinline {
+  %slot = alloca ptr
+  %e = call i32 @cudaMalloc(ptr %slot, i64 1048576)
+  %p = load ptr, ptr %slot
+  ret ptr %p
+}

@@ -1,0 +1,21 @@
+; What is left of a std::vector: operator new and delete.
+; EXPECT: merged
+; CHECK-NOT: @cudaMemcpy(
+; CHECK-NOT: @_Znwm(
+; CHECK-NOT: @_ZdlPvm(
+define i32 @main(i32 %argc, ptr %argv) {
+entry:
+  %d.slot = alloca ptr
+  %h = call ptr @_Znwm(i64 1048576)
+  %e1 = call i32 @cudaMalloc(ptr %d.slot, i64 1048576)
+  %d = load ptr, ptr %d.slot
+  call void @llvm.memset.p0.i64(ptr %h, i8 1, i64 1048576, i1 false)
+  %e2 = call i32 @cudaMemcpy(ptr %d, ptr %h, i64 1048576, i32 1)
+  %c1 = call i32 @__cudaPushCallConfiguration(i64 4294971392, i32 1, i64 4294967552, i32 1, i64 0, ptr null)
+  call void @update(ptr %d)
+  %e3 = call i32 @cudaMemcpy(ptr %h, ptr %d, i64 1048576, i32 2)
+  %x = load i32, ptr %h
+  call void @_ZdlPvm(ptr %h, i64 1048576)
+  %e4 = call i32 @cudaFree(ptr %d)
+  ret i32 %x
+}
