@@ -27,23 +27,30 @@ impl Coverage {
         } else {
             self.nonblocking.remove(&slot);
         }
-        let mut clock = self.streams.remove(&slot).unwrap_or_default();
-        clock.retain(|other, done| self.matters(*other, *done));
+        let mut clock = self.before(slot, nonblocking);
         if let Some(after) = after {
             self.join(&mut clock, after);
-        }
-        if slot == LEGACY_STREAM {
-            for (_, other) in self.streams.iter().filter(|(other, _)| !self.nonblocking.contains(other)) {
-                self.join(&mut clock, other);
-            }
-        } else if !nonblocking && let Some(legacy) = self.streams.get(&LEGACY_STREAM) {
-            self.join(&mut clock, legacy);
         }
         clock.insert(slot, sequence);
         self.streams.insert(slot, clock);
         if works {
             self.outstanding.insert(slot, sequence);
         }
+    }
+
+    /// What is done when a command that is queued in `slot` now gets its turn: the slot's own work, and other work by the rules of streams.
+    pub fn before(&self, slot: u32, nonblocking: bool) -> Clock {
+        let mut clock = self.snapshot(slot);
+        clock.retain(|other, done| self.matters(*other, *done));
+        if slot == LEGACY_STREAM {
+            let blocking = |other: &u32| *other != slot && !self.nonblocking.contains(other);
+            for (_, other) in self.streams.iter().filter(|(other, _)| blocking(other)) {
+                self.join(&mut clock, other);
+            }
+        } else if !nonblocking && let Some(legacy) = self.streams.get(&LEGACY_STREAM) {
+            self.join(&mut clock, legacy);
+        }
+        clock
     }
 
     /// What is done once all that is queued in `slot` now is done.
@@ -172,7 +179,7 @@ mod tests {
                 let last = |commands: &[(u32, bool, BTreeSet<usize>)], slot| {
                     commands.iter().rev().find(|c| c.0 == slot).map(|c| c.2.clone()).unwrap_or_default()
                 };
-                match random(6) {
+                match random(7) {
                     0..=2 => {
                         let event = (random(3) == 0 && !events.is_empty())
                             .then(|| events[random(events.len() as u64) as usize].clone());
@@ -195,6 +202,17 @@ mod tests {
                             works,
                         );
                         commands.push((slot, works, before));
+                    }
+                    // A copy that the host makes when the stream has reached it.
+                    5 => {
+                        coverage.waited(&coverage.before(slot, nonblocking(slot)));
+                        waited.extend(last(&commands, slot));
+                        for (other, _, others) in &commands {
+                            let legacy = slot == LEGACY_STREAM && !nonblocking(*other);
+                            if legacy || (*other == LEGACY_STREAM && !nonblocking(slot)) {
+                                waited.extend(others);
+                            }
+                        }
                     }
                     3 => events.push((coverage.snapshot(slot), last(&commands, slot))),
                     4 if !events.is_empty() => {

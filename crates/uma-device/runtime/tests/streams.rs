@@ -16,6 +16,7 @@ fn streams() {
         "full_ring",
         "stream_properties",
         "interleaving",
+        "copy_behind_finished_work",
     ];
     for case in cases {
         for schedule in ["eager", "lazy", "random:1", "random:2", "random:3"] {

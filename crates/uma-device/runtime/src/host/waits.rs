@@ -86,7 +86,8 @@ pub fn host_turn(engine: &Engine, stream: StreamRef, bytes: usize, work: impl Fn
     if bytes <= SHORT_TURN && !matches!(engine.settings.schedule, Schedule::Random(_)) && state.is_all_done() {
         work();
         state.print_text();
-        let clock = state.coverage.snapshot(stream.slot);
+        // What the copy would have waited for had it been queued, so that no timing decides what the host may touch now.
+        let clock = state.coverage.before(stream.slot, stream.nonblocking);
         return state.settle(&clock);
     }
     let sequence = state.enqueue(stream, Command::HostTurn, None, false)?;

@@ -250,5 +250,23 @@ static void stream_properties() {
     IS(cudaErrorInvalidValue, cudaStreamCreateWithFlags(&stream, 8));
 }
 
+// A synchronous copy on the default stream waits for blocking streams, so behind it the host may touch managed memory: also where the work was
+// done long before the copy came.
+static void copy_behind_finished_work() {
+    int *value = device_zero<int>(1), *managed;
+    OK(cudaMallocManaged(&managed, sizeof(int)));
+    cudaStream_t blocking;
+    OK(cudaStreamCreate(&blocking));
+    set<<<1, 1, 0, blocking>>>(value, 7);
+    usleep(50000);
+    EXPECT(fetch(value) == 7);
+    *managed = 1;
+    set<<<1, 1, 0, cudaStreamPerThread>>>(value, 8);
+    usleep(50000);
+    EXPECT(fetch(value) == 8);
+    EXPECT(++*managed == 2);
+}
+
 MAIN(CASE(order), CASE(missing_wait), CASE(staged_copy), CASE(interleaving), CASE(events), CASE(host_functions), CASE(two_threads),
-     CASE(many_streams), CASE(full_ring), CASE(stream_properties))
+     CASE(many_streams), CASE(full_ring), CASE(stream_properties),
+     CASE(copy_behind_finished_work))
