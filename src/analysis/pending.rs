@@ -274,29 +274,45 @@ fn transfer(rewritten: &Rewritten<'_>, waits: &[Option<WaitScope>], node: NodeId
         Event::Wait(scope) => state.wait(streams, *scope),
         Event::Record { event, stream } => state.record(streams, *event, *stream),
         Event::StreamWait { stream, event } => state.stream_wait(streams, node, *stream, *event),
-        Event::Free { waits: own, may_be_null, .. } => match (rewritten.role(node), own) {
-            (Role::FreesMerged, _) => kept(state),
-            (_, Some(scope)) if !may_be_null => state.wait(streams, *scope),
-            _ => {}
-        },
-        Event::Copy(copy) => match rewritten.role(node) {
-            Role::Linking => {
-                let stays = rewritten.links_may_stay().then(|| {
-                    let mut stays = state.clone();
-                    stays.copy(streams, node, copy);
-                    stays
-                });
-                kept(state);
-                if let Some(stays) = stays {
-                    state.join(&stays);
+        Event::Free { waits: own, may_be_null, .. } => {
+            let as_in_p = |state: &mut Pending| {
+                if let (Some(scope), false) = (own, may_be_null) {
+                    state.wait(streams, *scope);
                 }
+            };
+            if rewritten.role(node) == Role::FreesMerged {
+                either_way(rewritten, state, as_in_p, kept);
+            } else {
+                as_in_p(state);
             }
+        }
+        Event::Copy(copy) => match rewritten.role(node) {
+            Role::Linking => either_way(rewritten, state, |state| state.copy(streams, node, copy), kept),
             Role::TouchesMerged if !off(Mutant::S2MergedCopyWaits) => {
                 state.queue(streams, Item::Work(node), copy.stream);
                 kept(state);
             }
             _ => state.copy(streams, node, copy),
         },
+    }
+}
+
+/// Behind a node of a merged pair: what it leaves in P', or, where only the run tells whether the pair is merged, what it leaves in either
+/// program.
+fn either_way(
+    rewritten: &Rewritten<'_>,
+    state: &mut Pending,
+    as_in_p: impl Fn(&mut Pending),
+    merged: impl Fn(&mut Pending),
+) {
+    let apart = rewritten.links_may_stay().then(|| {
+        let mut apart = state.clone();
+        as_in_p(&mut apart);
+        apart
+    });
+    merged(state);
+    if let Some(apart) = apart {
+        state.join(&apart);
     }
 }
 

@@ -10,9 +10,9 @@
 //! - cudaFree waited for its device; where it goes, a wait stays if work may be pending. The one release of p waits for work on p.
 //!
 //! Under [`super::Target::Adaptive`] the runtime decides a buffer at a time whether it is merged, so P' is a family of programs: each linking
-//! copy is there as P had it, or its stand-in is. The state behind it joins both ([`super::pending`]), so a wait is kept, and an order
-//! demanded, if some member of the family needs it; a wait that stands where it is not needed adds order only. Frees and copies that stay are
-//! read as in the program that merges all: a member that does not merge waits there for more, not for less.
+//! copy and each free of half a pair is there as P had it, or its stand-in is. The state behind it joins both ([`super::pending`]), so a wait
+//! is kept, and an order demanded, if some member of the family needs it; a wait that stands where it is not needed adds order only. Copies
+//! that stay are read as in the program that merges all: a member that does not merge waits there for more, not for less.
 //!
 //! Why dropping a wait is sound for all merges together: on any path, the first node of P that covers some work still finds it pending in
 //! P', because nothing before it waited for that work in P and P' adds no trust in any wait. So that node keeps its wait.

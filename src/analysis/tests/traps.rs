@@ -3,7 +3,7 @@
 use super::super::program::{Allocator, Copy, Event, Space, Stream, WaitScope};
 use super::super::testing::{Build, LEGACY, SIZE, codes, concurrent, overwrites, plain, reads, writes};
 use super::super::verdict::{Decision, FreeAction, MergePlan, SyncAction, Verdict};
-use super::super::{Options, program};
+use super::super::{Options, Target, program};
 
 const NONE: [&str; 0] = [];
 
@@ -541,6 +541,31 @@ fn pairs_are_judged_with_each_others_copies_gone() {
     b.launch("kernel", &[reads(d1), reads(d2)]);
     let verdicts = b.verdicts(&Options::default());
     assert!(verdicts.iter().all(|verdict| plan(verdict).exclusive_ok()));
+}
+
+/// free(h) of a pair that the run keeps apart waits for nothing, where releasing the merged buffer would have waited.
+#[test]
+fn a_release_does_not_count_on_the_wait_of_a_pair_that_may_stay_apart() {
+    let release = |target| {
+        let mut b = Build::main();
+        let stream = b.stream(Stream::NonBlocking);
+        let (h1, d1) = (b.pinned("h1"), b.cuda_malloc("d1"));
+        let (h2, d2) = (b.malloc("h2"), b.cuda_malloc("d2"));
+        b.host(&[writes(h1)]);
+        b.upload(d1, h1);
+        b.host(&[writes(h2)]);
+        b.upload(d2, h2);
+        b.cuda_free(d1);
+        b.launch_on(stream, "kernel", &[reads(h1), writes(d2)]);
+        b.free(h2);
+        b.free(h1);
+        let last = b.cuda_free(d2);
+        let verdicts = b.verdicts(&Options { target, ..concurrent() });
+        plan(&verdicts[1]).frees().iter().find(|(node, _)| *node == last).map(|(_, action)| *action)
+    };
+    let waits = Some(FreeAction::Release { wait: Some(WaitScope::Device) });
+    assert_eq!(release(Target::Managed), Some(FreeAction::Release { wait: None }), "the release before it waited");
+    assert_eq!(release(Target::Adaptive), waits);
 }
 
 #[test]
