@@ -75,6 +75,9 @@ pub struct Object {
     pub size: Option<Sym>,
     /// Alignment in bytes that the program asked for explicitly (aligned_alloc); 0 if it did not.
     pub alignment: u64,
+    /// Where it has no bytes it is not allocated: its pointer is null then, nothing else happens where it would have been allocated, and the
+    /// graph leaves that out. Its [`Event::Free`]s may be given null.
+    pub may_be_absent: bool,
     /// Where in the source.
     pub site: Site,
 }

@@ -135,7 +135,8 @@ fn check_alone(pair: &Pair<'_>, begin: &Begin, reasons: &mut Vec<Reason>) -> boo
     };
     let Some(path) = pair.cfg.path(begin.creates, ends, |node| node == begin.yields) else { return false };
     // These hand out the pointer in more than one way, and are rare: the rewrite does not keep them.
-    if origin == Allocator::AlignedAlloc && !off(Mutant::S4AlignedAlone) {
+    let absent = pair.program.object(begin.creator).may_be_absent;
+    if absent || origin == Allocator::AlignedAlloc && !off(Mutant::S4AlignedAlone) {
         reasons.push(pair.reason_on(Decline::AllocationsNotPaired, begin.yields, &path));
     }
     true
@@ -194,7 +195,10 @@ fn check_frees(pair: &Pair<'_>, begin: &Begin, reasons: &mut Vec<Reason>) -> End
         if node == begin.creates {
             *state = Names::of((true, false));
         } else if node == begin.yields {
-            *state = state.map(|both| (both.0, true));
+            // Without bytes the second half may be left out, and p is there all the same.
+            let absent = pair.program.object(pair.partner(begin.creator)).may_be_absent;
+            let named = state.map(|both| (both.0, true));
+            *state = if absent { Names(state.0 | named.0) } else { named };
         } else if let Some((object, may_be_null)) = frees(pair, node) {
             *state = state.free(object == begin.creator, may_be_null);
         }

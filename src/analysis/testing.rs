@@ -148,7 +148,15 @@ impl Build {
     pub(super) fn buffer(&mut self, name: &str, space: Space, origin: Allocator, size: Option<Sym>) -> ObjectId {
         let id = ObjectId(u32::try_from(self.program.objects.len()).expect("few objects"));
         let site = Site { file: "t.cu".to_owned(), line: 1000 + id.0, column: 1 };
-        self.program.objects.push(Object { name: name.to_owned(), space, origin, size, alignment: 0, site });
+        self.program.objects.push(Object {
+            name: name.to_owned(),
+            space,
+            origin,
+            size,
+            alignment: 0,
+            may_be_absent: false,
+            site,
+        });
         id
     }
 

@@ -23,8 +23,19 @@ pub struct Allocation<'m> {
     pub size_operands: Vec<Value<'m>>,
     /// The same as a sum.
     pub size: Option<Sym>,
+    /// Where the allocation is left out if it has no bytes: the pointer, or null, behind both ways. See `empty`.
+    pub joined: Option<Value<'m>>,
     /// The alignment that was asked for; 0 if none was, `u64::MAX` if it is not constant.
     pub alignment: u64,
+}
+
+impl<'m> Allocation<'m> {
+    /// The size that is asked for, as a sum.
+    pub(super) fn size_in(&self, atoms: &mut Atoms<'m>) -> Option<Sym> {
+        self.size_operands.split_first().and_then(|(first, rest)| {
+            rest.iter().try_fold(atoms.allocation_size(*first), |product, next| product.mul(&atoms.length(*next)))
+        })
+    }
 }
 
 /// How an allocation hands out its pointer.
@@ -101,10 +112,9 @@ fn allocation<'m>(
             .map_or(Delivery::Memory, Delivery::Slot),
     };
     let size_operands: Vec<_> = size.iter().filter_map(|argument| call.argument(u32::from(*argument))).collect();
-    let size = size_operands.split_first().and_then(|(first, rest)| {
-        rest.iter().try_fold(atoms.allocation_size(*first), |product, next| product.mul(&atoms.length(*next)))
-    });
-    Some(Allocation { call, allocator, delivery, size_operands, size, alignment })
+    let mut allocation = Allocation { call, allocator, delivery, size_operands, size: None, joined: None, alignment };
+    allocation.size = allocation.size_in(atoms);
+    Some(allocation)
 }
 
 /// Echo supports 64-bit hosts only, as CUDA does.

@@ -107,6 +107,16 @@ impl<'m> Flow<'m> {
         self.index.contains_key(&from) && !self.ruled_out.contains(&(from, to))
     }
 
+    /// What a phi is on the ways that are left, if that is one value.
+    #[must_use]
+    pub(super) fn only_input(&self, phi: Value<'m>) -> Option<Value<'m>> {
+        let block = phi.block()?;
+        let mut inputs: Vec<_> =
+            phi.incoming().into_iter().filter(|(_, from)| self.takes(*from, block)).map(|(input, _)| input).collect();
+        inputs.dedup();
+        if let [input] = inputs[..] { Some(input) } else { None }
+    }
+
     /// The blocks that control can reach, each before its successors where there is no cycle; the entry is the first.
     #[must_use]
     pub(super) fn blocks(&self) -> &[Block<'m>] {

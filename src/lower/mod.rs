@@ -20,6 +20,7 @@ mod allocations;
 mod callees;
 mod context;
 mod devices;
+mod empty;
 mod events;
 mod flow;
 mod grids;
@@ -115,8 +116,14 @@ pub fn lower_as<'m>(context: &Context<'m>, function: Value<'m>, name: &str) -> O
     let module = context.module;
     let mut atoms = Atoms::default();
     let slots = Slots::of(context, &flow);
-    let allocations = allocations::allocations(module, &flow, &slots, &mut atoms);
+    let mut allocations = allocations::allocations(module, &flow, &slots, &mut atoms);
     let failures = premise::rule_out_failures(module, &mut flow, &slots, &allocations);
+    atoms.look_through(&flow);
+    for allocation in &mut allocations {
+        let empty = failures.empties.iter().find(|empty| empty.call == allocation.call);
+        allocation.joined = empty.map(|empty| empty.joined);
+        allocation.size = allocation.size_in(&mut atoms);
+    }
     let pointers = Pointers::follow(module, &flow, &slots, &allocations, &mut atoms);
     let mut lowering = Lowering {
         context,
@@ -214,6 +221,7 @@ impl<'m> Lowering<'_, 'm> {
                 origin: allocation.allocator,
                 size: allocation.size.clone(),
                 alignment: allocation.alignment,
+                may_be_absent: allocation.joined.is_some(),
                 site: sites::site(allocation.call),
             })
             .collect();
@@ -227,11 +235,14 @@ impl<'m> Lowering<'_, 'm> {
 
     fn order_of_allocations(&mut self) {
         let ids = (0..).map(ObjectId);
-        let sites: Vec<_> = self.allocations.iter().map(|allocation| allocation.call).zip(ids).collect();
+        // An allocation's pointer is there behind the allocation, and where the ways meet around one that may be left out.
+        let comes_before = |one: &Allocation<'m>, other: &Allocation<'m>| {
+            self.flow.dominates_always(one.joined.unwrap_or(one.call), other.call)
+        };
+        let sites: Vec<_> = self.allocations.iter().zip(ids).collect();
         for (index, (site, id)) in sites.iter().enumerate() {
             for (earlier, earlier_id) in &sites[..index] {
-                let ordered =
-                    self.flow.dominates_always(*earlier, *site) || self.flow.dominates_always(*site, *earlier);
+                let ordered = comes_before(earlier, site) || comes_before(site, earlier);
                 if !ordered && !off(Mutant::LowerOrderWithoutPremise) {
                     self.program.unordered.insert((*earlier_id, *id));
                 }

@@ -15,6 +15,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::allocations::{Allocation, Delivery, POINTER_BYTES};
+use super::empty::{Empty, concerns_only, empties};
 use super::flow::Flow;
 use super::slots::{Definition, Slots};
 use crate::calls::cuda::Meaning;
@@ -23,11 +24,14 @@ use crate::ir::{Block, IntPredicate, Module, Opcode, Value};
 use crate::mutants::{Mutant, off};
 
 /// Where control only comes if an allocation has failed.
+#[derive(Default)]
 pub(super) struct Failures<'m> {
     /// The edges at which the graph ends: from there to where control comes otherwise too.
     pub(super) cut: HashSet<(Block<'m>, Block<'m>)>,
     /// The blocks that are reached otherwise too.
     pub(super) normal: HashSet<Block<'m>>,
+    /// The buffers that are not allocated where they have no bytes.
+    pub(super) empties: Vec<Empty<'m>>,
 }
 
 /// Finds what the premise rules out, and tells `flow`.
@@ -37,13 +41,15 @@ pub(super) fn rule_out_failures<'m>(
     slots: &Slots<'m>,
     allocations: &[Allocation<'m>],
 ) -> Failures<'m> {
-    let mut found = failures(module, flow, slots, allocations);
+    let empties = empties(flow, allocations);
+    let failures = |flow: &Flow<'m>| failures(module, flow, slots, allocations, &empties);
+    let mut found = failures(flow);
     loop {
         // An edge that was ruled out stays so: with fewer ways more pointers are known, never fewer.
         flow.rule_out(found.cut.clone());
-        let more = failures(module, flow, slots, allocations);
+        let more = failures(flow);
         if more.cut == found.cut {
-            return more;
+            return Failures { empties, ..more };
         }
         found = more;
     }
@@ -54,6 +60,7 @@ fn failures<'m>(
     flow: &Flow<'m>,
     slots: &Slots<'m>,
     allocations: &[Allocation<'m>],
+    empties: &[Empty<'m>],
 ) -> Failures<'m> {
     let results: HashMap<Value<'m>, Delivery<'m>> =
         allocations.iter().map(|allocation| (allocation.call, allocation.delivery)).collect();
@@ -72,26 +79,44 @@ fn failures<'m>(
                 _ => false,
             })
     };
-    let failed_if_null = |tested: Value<'m>| match results.get(&only_input(flow, tested)) {
+    let failed_if_null = |tested: Value<'m>| match results.get(&flow.only_input(tested).unwrap_or(tested)) {
         Some(Delivery::Returned) => Some(true),
         // An error code.
         Some(Delivery::Slot(_) | Delivery::Memory) => Some(false),
         None if is_push(tested) => Some(false),
-        None => holds_allocation(only_input(flow, tested)).then_some(true),
+        None => holds_allocation(flow.only_input(tested).unwrap_or(tested)).then_some(true),
     };
-    let edges: HashMap<Block<'m>, Block<'m>> =
-        flow.blocks().iter().filter_map(|block| Some((*block, failure_edge(*block, failed_if_null)?))).collect();
+    // Where there are no bytes null is no failure: what hangs on it must be on the graph, unless it is nothing.
+    let may_fail = |block: Block<'m>, to: Block<'m>, tested: Value<'m>| {
+        let call = flow.only_input(tested).unwrap_or(tested);
+        empties.iter().find(|empty| empty.call == call || empty.joined == call).is_none_or(|empty| {
+            tested == empty.call || concerns_only(flow, block, to, empty.call, &[empty.call, empty.joined])
+        })
+    };
+    let edges: HashMap<Block<'m>, Block<'m>> = flow
+        .blocks()
+        .iter()
+        .filter_map(|block| {
+            let (tested, failure) = failure_edge(*block, failed_if_null)?;
+            may_fail(*block, failure, tested).then_some((*block, failure))
+        })
+        .collect();
+    let left_out: HashSet<_> = empties.iter().flat_map(|empty| empty.edges.iter().copied()).collect();
     let mut open: Vec<_> = flow.blocks().first().copied().into_iter().collect();
     let mut normal: HashSet<_> = open.iter().copied().collect();
     while let Some(block) = open.pop() {
         for successor in flow.successors(block) {
-            if edges.get(&block) != Some(&successor) && normal.insert(successor) {
+            if edges.get(&block) != Some(&successor)
+                && !left_out.contains(&(block, successor))
+                && normal.insert(successor)
+            {
                 open.push(successor);
             }
         }
     }
     let is_cut = |from: Block<'m>, to: Block<'m>| {
-        normal.contains(&to) && (!normal.contains(&from) || edges.get(&from) == Some(&to))
+        let taken = edges.get(&from) != Some(&to) && !left_out.contains(&(from, to));
+        normal.contains(&to) && !(normal.contains(&from) && taken)
     };
     let cut = flow
         .blocks()
@@ -99,7 +124,7 @@ fn failures<'m>(
         .flat_map(|from| flow.successors(*from).map(|to| (*from, to)))
         .filter(|(from, to)| is_cut(*from, *to))
         .collect();
-    Failures { cut, normal }
+    Failures { cut, normal, empties: Vec::new() }
 }
 
 fn is_push(call: Value<'_>) -> bool {
@@ -110,17 +135,11 @@ fn is_push(call: Value<'_>) -> bool {
     })
 }
 
-/// What a phi is on the ways that are left, if that is one value.
-fn only_input<'m>(flow: &Flow<'m>, value: Value<'m>) -> Value<'m> {
-    let Some(block) = value.block() else { return value };
-    let mut inputs: Vec<_> =
-        value.incoming().into_iter().filter(|(_, from)| flow.takes(*from, block)).map(|(input, _)| input).collect();
-    inputs.dedup();
-    if let [input] = inputs[..] { input } else { value }
-}
-
-/// Where a block goes if the allocation whose result it tests has failed.
-fn failure_edge<'m>(block: Block<'m>, failed_if_null: impl Fn(Value<'m>) -> Option<bool>) -> Option<Block<'m>> {
+/// The result of an allocation that a block tests, and where it goes if the allocation has failed.
+fn failure_edge<'m>(
+    block: Block<'m>,
+    failed_if_null: impl Fn(Value<'m>) -> Option<bool>,
+) -> Option<(Value<'m>, Block<'m>)> {
     let branch = block.terminator()?;
     let condition = branch.branch_condition().filter(|_| !off(Mutant::LowerPremise))?;
     let predicate = condition.integer_predicate()?;
@@ -133,5 +152,5 @@ fn failure_edge<'m>(block: Block<'m>, failed_if_null: impl Fn(Value<'m>) -> Opti
     };
     let [yes, no] = block.successors()[..] else { return None };
     let (failure, success) = if is_null == failed_if_null { (yes, no) } else { (no, yes) };
-    (failure != success).then_some(failure)
+    (failure != success).then_some((tested, failure))
 }

@@ -9,6 +9,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::flow::Flow;
 use crate::analysis::symbolic::{AtomId, Sym};
 use crate::ir::Module;
 use crate::ir::{Opcode, Type, Value};
@@ -39,6 +40,8 @@ enum Key<'m> {
 /// The atoms of one function.
 #[derive(Default)]
 pub(super) struct Atoms<'m> {
+    /// Phis that can have one value only, as control never comes from the other blocks.
+    certain: FxHashMap<Value<'m>, Value<'m>>,
     ids: FxHashMap<Key<'m>, AtomId>,
     values: Vec<Value<'m>>,
 }
@@ -48,6 +51,15 @@ impl<'m> Atoms<'m> {
     #[must_use]
     pub(super) fn values(&self) -> &[Value<'m>] {
         &self.values
+    }
+
+    /// Looks through phis that have one input left on the ways that are not ruled out. Whoever uses a phi is behind it, so the input means
+    /// the same there: to get a new value, control would pass the phi again.
+    pub(super) fn look_through(&mut self, flow: &Flow<'m>) {
+        let phis = flow.blocks().iter().flat_map(|block| block.instructions()).filter(|instruction| {
+            instruction.opcode() == Some(Opcode::LLVMPHI) && instruction.ty().int_width().is_some()
+        });
+        self.certain = phis.filter_map(|phi| Some((phi, flow.only_input(phi)?))).collect();
     }
 
     /// A size or length argument as a sum.
@@ -99,6 +111,7 @@ impl<'m> Atoms<'m> {
     }
 
     fn read(&mut self, value: Value<'m>, reading: Reading, depth: u32) -> Sym {
+        let value = self.certain.get(&value).copied().unwrap_or(value);
         self.fold(value, reading, depth).unwrap_or_else(|| self.atom(value, reading))
     }
 

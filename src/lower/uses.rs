@@ -155,6 +155,7 @@ impl<'m> Lowering<'_, 'm> {
                 origin: Allocator::Foreign,
                 size: None,
                 alignment: 0,
+                may_be_absent: false,
                 site: Site::default(),
             });
         }

@@ -170,7 +170,6 @@ impl<'m> Run<'_, 'm> {
             if let Some(own) = own {
                 alone.remove(own);
             }
-            self.told.extend(trial.spliced);
             return self.settle(function, lowered, &verdicts);
         }
         drop(lowered);

@@ -117,6 +117,7 @@ fn allocate_managed<'m>(editor: &mut Editor<'m>, creator: &Allocation<'m>, names
         _ => error,
     };
     editor.replace(call, result);
+    let pointer = creator.joined.unwrap_or(pointer);
     Merged::Value { pointer, error, reports_failure: names.own.is_some() }
 }
 

@@ -54,7 +54,7 @@ fn a_plugin_that_forgets_waits_is_caught_and_the_program_is_reduced() {
     let folder = keep.path().to_str().expect("a name in UTF-8");
     let plugin = plugin.to_str().expect("a name in UTF-8");
     let output =
-        fuzz(&["--seed", "1", "--first", "3", "--programs", "1", "--keep", folder, "--plugin", plugin, "--json"])
+        command(&["--seed", "1", "--first", "3", "--programs", "1", "--keep", folder, "--plugin", plugin, "--json"])
             .env("ECHO_SR_MUTANT", "R3Wait")
             .output()
             .expect("xtask starts");

@@ -60,6 +60,7 @@ fn objects(case: &Case) -> Vec<Object> {
         origin,
         size: Some(size.into()),
         alignment: 0,
+        may_be_absent: false,
         site: Site::default(),
     };
     rows.into_iter().map(object).collect()

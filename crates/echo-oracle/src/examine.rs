@@ -50,8 +50,13 @@ impl Wanted {
 impl Proof {
     /// The adaptive target may merge something: it differs from the managed one in what it makes of order alone.
     fn could_be_adaptive(&self) -> bool {
+        !self.plans.is_empty() || self.only_order_missing()
+    }
+
+    /// Some pair is declined for nothing but order, or because of its rival.
+    fn only_order_missing(&self) -> bool {
         let order = |code: &str| code.starts_with("S2") || code.starts_with("S5") || code == "CAND-better-partner";
-        !self.plans.is_empty() || self.declined.iter().any(|(_, _, codes)| codes.iter().all(|code| order(code)))
+        self.declined.iter().any(|(_, _, codes)| codes.iter().all(|code| order(code)))
     }
 }
 
@@ -137,7 +142,7 @@ pub fn examine(case: &Case, counts: &mut Counts) -> Option<Unsound> {
         // Which pairs are chosen depends on what S5 allows.
         found = found.or_else(|| unsound(case, Wanted::Exclusive));
     }
-    if !proof.declined.is_empty() || proof.plans.iter().any(|plan| !plan.exclusive) {
+    if proof.only_order_missing() || proof.plans.iter().any(|plan| !plan.exclusive) {
         // Where nothing but an order is missing, S5 included, a wait supplies it.
         let repaired = prove(case, Wanted::Repaired).plans.iter().any(|plan| !plan.repairs.is_empty());
         found = found.or_else(|| if repaired { unsound(case, Wanted::Repaired) } else { None });

@@ -126,6 +126,10 @@ impl Display for Plan {
                 }
             }
         }
+        for (place, before) in &self.repairs {
+            let side = if *before { "comes behind" } else { "is followed by" };
+            writeln!(f, "{place:>3} {side} a wait for the device that P does not have")?;
+        }
         for (place, behind) in &self.waits {
             writeln!(f, "{place:>3} is followed by {}", wait(Some(*behind)))?;
         }

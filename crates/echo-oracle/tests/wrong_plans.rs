@@ -316,6 +316,19 @@ fn an_upload_that_stays_is_taken_for_staged() {
 }
 
 #[test]
+fn a_repair_is_on_the_wrong_side() {
+    // The host refills the buffer while the kernel may still read it: P' needs a wait between the two.
+    let case = case(
+        HostKind::Malloc,
+        &[host_writes(H, ALL), copy(D, H, ALL, 0, true), launch(0, READ, None), host_writes(H, ALL)],
+    );
+    let right = plan(&case, |plan| plan.repairs.push((5, true)));
+    check(&case, right, |plan| plan.repairs = vec![(5, false)], Fault::Race(4, 5));
+    let behind = plan(&case, |plan| plan.repairs.push((4, false)));
+    check(&case, behind, |plan| plan.repairs = vec![(4, true)], Fault::Race(4, 5));
+}
+
+#[test]
 fn a_value_that_is_still_needed_is_overwritten() {
     // No plan is right: the paper's figure 2 (S1).
     let case = case(

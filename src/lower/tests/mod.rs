@@ -2,6 +2,7 @@
 
 mod callees;
 mod calls;
+mod empty;
 mod grids;
 mod kernels;
 mod libraries;

@@ -91,7 +91,7 @@ fn who_fails_to_compile(
 fn count(totals: &mut Totals, cases: &[Case], files: &Files, builds: &[Build]) -> Result<(), Failure> {
     for case in cases {
         for feature in features::of(&case.program) {
-            totals.features.entry(feature).or_insert_with(Feature::default).programs += 1;
+            totals.features.entry(feature).or_default().programs += 1;
         }
     }
     for &build in builds.iter().filter(|build| **build != Build::Plain) {

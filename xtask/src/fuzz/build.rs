@@ -24,7 +24,7 @@ pub(super) enum Build {
 
 /// The builds of a batch: two of the plugin's at a time, since compiling is what takes time.
 pub(super) fn builds(number: u64) -> [Build; 3] {
-    [Build::Plain, Build::Exclusive, if number % 2 == 0 { Build::Concurrent } else { Build::Adaptive }]
+    [Build::Plain, Build::Exclusive, if number.is_multiple_of(2) { Build::Concurrent } else { Build::Adaptive }]
 }
 
 impl Build {

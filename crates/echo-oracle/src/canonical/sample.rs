@@ -133,6 +133,7 @@ impl Sample {
             origin,
             size: Some((BYTES as u64).into()),
             alignment: 0,
+            may_be_absent: false,
             site: Site::default(),
         };
         let origin = match self.host {

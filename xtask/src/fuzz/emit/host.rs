@@ -232,7 +232,7 @@ impl Writer<'_> {
             Kind::Free { buffer, guarded } => self.free(*buffer, *guarded),
             Kind::Swap(one, other) => {
                 let (one, other) = (self.scene.name(*one), self.scene.name(*other));
-                if id % 2 == 0 {
+                if id.is_multiple_of(2) {
                     self.line(&format!("std::swap({one}, {other});"));
                 } else {
                     self.line(&format!("{{ T *third = {one}; {one} = {other}; {other} = third; }}"));
@@ -311,7 +311,7 @@ impl Writer<'_> {
         let arguments = arguments.join(", ");
         let arguments = if what.structure { format!("{name}_arguments{{{arguments}}}") } else { arguments };
         self.line(&format!("{name}<<<{grid}>>>({arguments});"));
-        if self.program.checks == Checks::Exit && kernel % 2 == 0 {
+        if self.program.checks == Checks::Exit && kernel.is_multiple_of(2) {
             self.cuda("cudaGetLastError()");
         }
     }

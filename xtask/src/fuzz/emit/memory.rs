@@ -79,7 +79,7 @@ impl Writer<'_> {
             }
             Memory::Vector | Memory::UniquePtr | Memory::DeviceOwner => {}
         }
-        let checked = self.program.checks != Checks::None && id % 2 == 0;
+        let checked = self.program.checks != Checks::None && id.is_multiple_of(2);
         if checked && matches!(what.memory, Memory::Malloc | Memory::Calloc | Memory::AlignedAlloc) {
             self.line(&format!("if (!{name}) std::exit(97);"));
         }
