@@ -35,8 +35,8 @@ fn a_bad_option_ends_the_compilation_and_names_the_valid_ones() {
     let input = write(directory.path(), "plain.ll", PLAIN);
     let message = fail(opt(MAJOR, plugin()).args(["-passes=echo-sr<trget=managed>", "-disable-output"]).arg(&input));
     assert!(message.contains("`trget=managed`") && message.contains("merge-limit=N"), "{message}");
-    let message = fail(opt(MAJOR, plugin()).args(["-passes=echo-sr<target=adaptive>", "-disable-output"]).arg(&input));
-    assert!(message.contains("target=adaptive") && message.contains("not in this release"), "{message}");
+    let message = fail(opt(MAJOR, plugin()).args(["-passes=echo-sr<target=mapped>", "-disable-output"]).arg(&input));
+    assert!(message.contains("`target`") && message.contains("managed, adaptive"), "{message}");
     let message = fail(
         opt(MAJOR, plugin())
             .args(["-passes=echo-sr", "-disable-output"])
