@@ -44,7 +44,11 @@ fn the_embedded_record_is_one_that_the_host_half_reads() {
 fn pairs_are_merged_and_declined_in_comparable_numbers() {
     for shape in [Shape::ManyFunctions, Shape::FewFunctions] {
         let directory = scratch();
-        let input = write(directory.path(), "module.ll", &module(&request(shape, 12_000, 30)).text);
+        let input = write(
+            directory.path(),
+            "module.ll",
+            &module(&Request { locations: true, ..request(shape, 12_000, 30) }).text,
+        );
         let report = directory.path().join("report.jsonl");
         let mut command = opt(MAJOR, plugin());
         command.args(["-O2", "-disable-output"]).arg(input);

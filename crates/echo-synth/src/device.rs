@@ -136,6 +136,9 @@ fn embedded() -> String {
     )
 }
 
+/// The version of the record that [`record`] writes.
+const RECORD_VERSION: u32 = 2;
+
 /// The effects record of the kernels that have one (its format is that of `src/effects/record.rs`; a test reads it back with that).
 fn record() -> Vec<u8> {
     let kernels = KERNELS.iter().filter_map(|kernel| {
@@ -151,7 +154,7 @@ fn record() -> Vec<u8> {
         .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
     let length = u32::try_from(payload.len()).unwrap_or(u32::MAX);
     let mut bytes = b"\x7fECHO-SR-EFFECT\0".to_vec();
-    bytes.extend(1_u32.to_le_bytes());
+    bytes.extend(RECORD_VERSION.to_le_bytes());
     bytes.extend(length.to_le_bytes());
     bytes.extend(sum.to_le_bytes());
     bytes.extend(payload.bytes());
