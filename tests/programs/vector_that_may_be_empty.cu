@@ -1,4 +1,4 @@
-// EXPECT h d accept
+// EXPECT h d either
 // Run without elements: neither buffer has a byte, the vector allocates nothing, and all calls go on as they did.
 #include "common.h"
 #include <vector>
