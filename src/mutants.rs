@@ -1,8 +1,8 @@
 //! Mutants: conditions, kill rules and waits that a test build can switch off one at a time, to show that a test notices each.
 //!
 //! A soundness test that passes proves little if it would pass without the check as well. So each check of the proof has a switch, one
-//! line where the check is made: `if off(Mutant::S1HostWrites)`. Without the feature `mutants`, which no release has, [`off`] is `false` and
-//! nothing is left of it. With it, the environment variable [`VARIABLE`] names the one mutant that a process is; that works in a test program
+//! line where the check is made: `if off(Mutant::S1HostWrites)`. Without the feature `mutants`, which no release has, `off` is `false` and
+//! nothing is left of it. With it, the environment variable `VARIABLE` names the one mutant that a process is; that works in a test program
 //! as in the plugin that a compiler loads.
 //!
 //! The table below names for each mutant the test that kills it. `tests/mutants.rs` runs every one of these tests with and without its

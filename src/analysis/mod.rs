@@ -87,7 +87,7 @@ pub struct Options {
     pub target: Target,
     /// What the device allows.
     pub access: AccessMode,
-    /// Put in the waits that repair pairs to which only an order is missing ([`repair`]); else they are suggested.
+    /// Put in the waits that repair pairs to which only an order is missing (`repair`); else they are suggested.
     pub repair: bool,
     /// θ_min in bytes: pairs of a smaller constant size are left alone. Where only the running program knows the size, `Adaptive` compares
     /// it there. `Managed` does not: p below θ_min would have to be two buffers, so that each call of the pair needs both its ways, which is

@@ -2,7 +2,7 @@
 //!
 //! The text is what clang writes before it optimises, minus the stack slots of plain variables: launch stubs and checking helpers are
 //! functions of their own, device pointers live in memory, the device half is embedded with the effects record of its kernels. The
-//! same [`Request`] always gives the same text. Pairs come in the kinds of [`pairs`], some to be merged and some to be declined.
+//! same [`Request`] always gives the same text. Pairs come in the kinds of `pairs`, some to be merged and some to be declined.
 //!
 //! | file | |
 //! | --- | --- |

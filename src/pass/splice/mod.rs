@@ -2,7 +2,7 @@
 //!
 //! `main` allocates and fills `h` and calls `solve(h, n)`, which makes `d`, copies, launches and frees: no function holds both buffers until
 //! `solve` stands in the place of its call. LLVM's inliner goes by speed and leaves such functions apart. So, where a function or what it
-//! calls makes a device buffer that has no partner yet, a copy of the function is made on trial ([`edit::Scratch`]), the callees that hide
+//! calls makes a device buffer that has no partner yet, a copy of the function is made on trial (`edit::Scratch`), the callees that hide
 //! something of a buffer are put into it, and the analysis looks at that. If it merges pairs that the functions alone do not, the same is done
 //! to the function itself, and the rewrite follows; else the copy goes, and the module is what it was. (The decision and the order of work are
 //! in `pipeline`.)
@@ -16,7 +16,7 @@
 //! - then, as long as something is hidden, calls that made a pointer which is copied or that may keep a buffer's pointer (`demand`): a function
 //!   that allocates the host buffers, fills a structure of them, or checks the result.
 //!
-//! What stays a call, and is told to the reader ([`Refusal`]): recursive, variadic and naked functions, such as the linker may replace, that return
+//! What stays a call, and is told to the reader (`Refusal`): recursive, variadic and naked functions, such as the linker may replace, that return
 //! twice, are coroutines, are not to be optimised (`noinline` is not in the way), or are compiled for another target; and what is over a limit.
 
 pub(super) mod apart;
