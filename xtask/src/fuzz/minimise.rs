@@ -14,6 +14,9 @@ use crate::failure::Failure;
 /// What one program may cost; a trial takes one to three seconds.
 const LIMIT: Duration = Duration::from_secs(400);
 
+/// Runs of a program that goes wrong in some runs only.
+const REPEATS: usize = 60;
+
 /// The smallest program found.
 #[derive(Debug)]
 pub(super) struct Smallest {
@@ -37,8 +40,14 @@ pub(super) fn minimise(
     let first = Files::new(&emit::file(&[&case.program], in_main))?;
     compiler.kernels(&first)?;
     let modes = execute::modes(wrong.build, number);
-    let trial = Trial { compiler: &compiler, build: wrong.build, modes, in_main, first };
-    let Some(mut how) = trial.fails(case, "")? else { return Ok(None) };
+    let mut trial = Trial { compiler: &compiler, build: wrong.build, modes, repeats: 1, in_main, first };
+    let mut found = trial.fails(case, "")?;
+    if let (None, How::Ran(difference)) = (&found, &wrong.how) {
+        // What it does depends on timing: often enough it will be wrong again.
+        (trial.modes, trial.repeats) = (vec![difference.mode.clone()], REPEATS);
+        found = trial.fails(case, "")?;
+    }
+    let Some(mut how) = found else { return Ok(None) };
     let mut case = case.clone();
     let start = Instant::now();
     let mut progress = true;
@@ -126,6 +135,8 @@ struct Trial<'a> {
     compiler: &'a Compiler<'a>,
     build: Build,
     modes: Vec<Mode>,
+    /// How often each is run.
+    repeats: usize,
     in_main: bool,
     /// The program as it was found; its kernels are those of all smaller ones.
     first: Files,
@@ -142,7 +153,7 @@ impl Trial<'_> {
         if let Err(failure) = self.compiler.host(&files, self.build, more) {
             return Ok((Some(How::Compile(failure.to_string())), files));
         }
-        for mode in &self.modes {
+        for mode in self.modes.iter().flat_map(|mode| std::iter::repeat_n(mode, self.repeats)) {
             for input in 0..2 {
                 let cases = std::slice::from_ref(case);
                 let found = super::batch::run(self.compiler, &files, self.build, mode, input, cases)?;

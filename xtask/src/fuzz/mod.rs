@@ -217,20 +217,36 @@ impl<'a> Fuzzer<'a> {
             return Ok(finding);
         }
         match minimise::minimise(compiler, case, wrong, number)? {
-            None => finding.what.push_str("\n  (it does nothing wrong alone)"),
+            None => {
+                finding.what.push_str("\n  (alone it did nothing wrong, so it is kept as it is)");
+                let text = emit::file(&[&case.program], wrong.position == 0);
+                self.keep(&mut finding, compiler, wrong.build, &wrong.how, &text)?;
+            }
             Some(smallest) => {
                 finding.what = describe(&smallest.how, &smallest.case);
                 finding.pair = smallest.pair;
-                let name = format!("seed-{}-program-{}.cu", self.options.seed, case.program.index);
-                let path = self.options.keep.join(name);
-                let head = self.head(&finding, compiler, wrong.build, &smallest.how);
-                fs::create_dir_all(&self.options.keep)
-                    .and_then(|()| fs::write(&path, format!("{head}{}", smallest.text)))
-                    .map_err(|error| Failure::io("write", &path, &error))?;
-                finding.file = Some(path.display().to_string());
+                self.keep(&mut finding, compiler, wrong.build, &smallest.how, &smallest.text)?;
             }
         }
         Ok(finding)
+    }
+
+    /// Writes a program to a file.
+    fn keep(
+        &self,
+        finding: &mut Finding,
+        compiler: &Compiler<'_>,
+        build: Build,
+        how: &How,
+        text: &str,
+    ) -> Result<(), Failure> {
+        let path = self.options.keep.join(format!("seed-{}-program-{}.cu", self.options.seed, finding.program));
+        let head = self.head(finding, compiler, build, how);
+        fs::create_dir_all(&self.options.keep)
+            .and_then(|()| fs::write(&path, format!("{head}{text}")))
+            .map_err(|error| Failure::io("write", &path, &error))?;
+        finding.file = Some(path.display().to_string());
+        Ok(())
     }
 
     /// What stands at the head of a program that is kept: how it was found and how to see it.
