@@ -14,12 +14,12 @@ pub(crate) const DEVICE_TO_DEVICE: c_int = 3;
 /// `dim3`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub struct Dim3([u32; 3]);
+pub(crate) struct Dim3([u32; 3]);
 
 /// `cudaExtent`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub struct CudaExtent {
+pub(crate) struct CudaExtent {
     pub(crate) width: usize,
     pub(crate) height: usize,
     pub(crate) depth: usize,
@@ -28,7 +28,7 @@ pub struct CudaExtent {
 /// `cudaPitchedPtr`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub struct CudaPitched {
+pub(crate) struct CudaPitched {
     pub(crate) address: usize,
     pub(crate) pitch: usize,
     pub(crate) width: usize,
@@ -50,7 +50,7 @@ impl CudaPitched {
 /// `cudaMemcpy3DParms`.
 #[derive(Debug)]
 #[repr(C)]
-pub struct CudaMemcpy3D {
+pub(crate) struct CudaMemcpy3D {
     src_array: usize,
     src_position: [usize; 3],
     src: CudaPitched,
@@ -64,7 +64,7 @@ pub struct CudaMemcpy3D {
 /// `cudaMemcpy3DPeerParms`.
 #[derive(Debug)]
 #[repr(C)]
-pub struct CudaMemcpy3DPeer {
+pub(crate) struct CudaMemcpy3DPeer {
     src_array: usize,
     src_position: [usize; 3],
     src: CudaPitched,
@@ -79,7 +79,7 @@ pub struct CudaMemcpy3DPeer {
 /// `CUDA_MEMCPY2D`.
 #[derive(Debug)]
 #[repr(C)]
-pub struct DriverMemcpy2D {
+pub(crate) struct DriverMemcpy2D {
     src_x: usize,
     src_y: usize,
     src: DriverSide,
@@ -95,7 +95,7 @@ pub struct DriverMemcpy2D {
 /// `CUDA_MEMCPY3D`, and `CUDA_MEMCPY3D_PEER`, which has contexts in the place of the reserved words.
 #[derive(Debug)]
 #[repr(C)]
-pub struct DriverMemcpy3D {
+pub(crate) struct DriverMemcpy3D {
     src_position: [usize; 3],
     src_level: usize,
     src: DriverSide,
@@ -146,7 +146,7 @@ impl DriverSide {
 /// `cudaLaunchConfig_t`.
 #[derive(Debug)]
 #[repr(C)]
-pub struct CudaLaunchConfig {
+pub(crate) struct CudaLaunchConfig {
     grid: Dim3,
     block: Dim3,
     shared: usize,
@@ -156,7 +156,7 @@ pub struct CudaLaunchConfig {
 /// `CUlaunchConfig`.
 #[derive(Debug)]
 #[repr(C)]
-pub struct DriverLaunchConfig {
+pub(crate) struct DriverLaunchConfig {
     grid: Dim3,
     block: Dim3,
     shared: u32,

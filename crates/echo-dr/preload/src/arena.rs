@@ -7,6 +7,8 @@ use std::cell::UnsafeCell;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::tracked;
+
 /// glibc asks for one block of about 200 bytes; other C libraries have been seen to ask for a few kilobytes.
 const BYTES: usize = 64 * 1024;
 /// What malloc guarantees on both architectures.
@@ -31,6 +33,9 @@ pub(crate) fn allocate(bytes: usize) -> *mut c_void {
         return std::ptr::null_mut();
     }
     let start = USED.fetch_add(whole, Ordering::Relaxed);
+    if start == 0 {
+        tracked::always_look(MEMORY.0.get() as usize, BYTES);
+    }
     if start > BYTES - whole {
         return std::ptr::null_mut();
     }
@@ -46,11 +51,6 @@ pub(crate) fn allocate(bytes: usize) -> *mut c_void {
 pub(crate) fn owns(address: usize) -> bool {
     let start = MEMORY.0.get() as usize;
     (start..start + BYTES).contains(&address)
-}
-
-/// The lowest address the arena hands out.
-pub(crate) fn start() -> usize {
-    MEMORY.0.get() as usize
 }
 
 /// The size that was asked for.
@@ -81,7 +81,8 @@ mod tests {
                 }
             }
         }
-        assert!(!owns(start() + BYTES) && !owns(start() - 1));
+        let start = MEMORY.0.get() as usize;
+        assert!(!owns(start + BYTES) && !owns(start - 1));
     }
 
     #[test]

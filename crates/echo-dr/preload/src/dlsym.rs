@@ -17,7 +17,7 @@ use crate::table;
 /// As for `dlsym`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 #[unsafe(naked)]
-pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void {
+pub(crate) unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void {
     std::arch::naked_asm!(
         "push rdi",
         "call {filter}",
@@ -41,7 +41,7 @@ pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut
 /// As for `dlsym`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 #[unsafe(naked)]
-pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void {
+pub(crate) unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void {
     std::arch::naked_asm!(
         "stp x29, x30, [sp, #-32]!",
         "mov x29, sp",
@@ -87,12 +87,12 @@ unsafe extern "C" fn filter(handle: *mut c_void, name: *const c_char) -> Answer 
     if found == 0 {
         return real_answer;
     }
-    if found != hook.shim {
+    if found != (hook.shim)() {
         hook.slot.offer(found);
     }
     if hook.slot.address().is_none() {
         // Found is this library's function and there is no other: to the program it doesn't exist.
         return Answer { name: c"(a CUDA function that no loaded library has)".as_ptr(), ..real_answer };
     }
-    Answer { function: hook.shim as *mut c_void, name }
+    Answer { function: (hook.shim)() as *mut c_void, name }
 }

@@ -67,7 +67,8 @@ pub(crate) fn mine(_: &Token) -> &'static Local {
 fn take_over() -> Option<&'static Local> {
     all().find(|local| {
         // What its last owner recorded still has that thread's number.
-        local.ring.is_empty() && local.in_use.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        local.ring.is_empty()
+            && local.in_use.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
     })
 }
 
@@ -83,7 +84,12 @@ fn create() -> &'static Local {
     let mut head = ALL.load(Ordering::Relaxed);
     loop {
         local.next.store(head, Ordering::Relaxed);
-        match ALL.compare_exchange_weak(head, std::ptr::from_ref(local).cast_mut(), Ordering::Release, Ordering::Relaxed) {
+        match ALL.compare_exchange_weak(
+            head,
+            std::ptr::from_ref(local).cast_mut(),
+            Ordering::Release,
+            Ordering::Relaxed,
+        ) {
             Ok(_) => return local,
             Err(now) => head = now,
         }

@@ -116,11 +116,6 @@ impl Slot {
         }
     }
 
-    /// The address if it is known already; never looks up.
-    pub(crate) fn known(&self) -> Option<usize> {
-        Some(self.address.load(Ordering::Acquire)).filter(|&address| address != 0)
-    }
-
     /// What the program itself looked up, kept unless a definition is known.
     pub(crate) fn offer(&self, found: usize) {
         let _ = self.address.compare_exchange(0, found, Ordering::AcqRel, Ordering::Acquire);

@@ -77,7 +77,7 @@ pub(crate) mod real {
 /// # Safety
 /// As for `malloc`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn malloc(bytes: usize) -> *mut c_void {
+pub(crate) unsafe extern "C" fn malloc(bytes: usize) -> *mut c_void {
     if is_small(bytes) {
         // SAFETY: the caller's promise.
         return unsafe { real::malloc(bytes) };
@@ -88,7 +88,7 @@ pub unsafe extern "C" fn malloc(bytes: usize) -> *mut c_void {
 /// # Safety
 /// As for `calloc`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn calloc(count: usize, bytes: usize) -> *mut c_void {
+pub(crate) unsafe extern "C" fn calloc(count: usize, bytes: usize) -> *mut c_void {
     match count.checked_mul(bytes) {
         Some(whole) if !is_small(whole) => heap::calloc(count, bytes, whole),
         // SAFETY: the caller's promise. An overflow is the real function's to refuse.
@@ -99,7 +99,7 @@ pub unsafe extern "C" fn calloc(count: usize, bytes: usize) -> *mut c_void {
 /// # Safety
 /// As for `realloc`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn realloc(block: *mut c_void, bytes: usize) -> *mut c_void {
+pub(crate) unsafe extern "C" fn realloc(block: *mut c_void, bytes: usize) -> *mut c_void {
     if is_small(bytes) && !tracked::may_be(block as usize) {
         // SAFETY: the caller's promise.
         return unsafe { real::realloc(block, bytes) };
@@ -111,7 +111,7 @@ pub unsafe extern "C" fn realloc(block: *mut c_void, bytes: usize) -> *mut c_voi
 /// # Safety
 /// As for `reallocarray`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn reallocarray(block: *mut c_void, count: usize, bytes: usize) -> *mut c_void {
+pub(crate) unsafe extern "C" fn reallocarray(block: *mut c_void, count: usize, bytes: usize) -> *mut c_void {
     match count.checked_mul(bytes) {
         Some(whole) if !is_small(whole) || tracked::may_be(block as usize) => {
             // SAFETY: the caller's promise.
@@ -125,7 +125,7 @@ pub unsafe extern "C" fn reallocarray(block: *mut c_void, count: usize, bytes: u
 /// # Safety
 /// As for `free`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn free(block: *mut c_void) {
+pub(crate) unsafe extern "C" fn free(block: *mut c_void) {
     if !tracked::may_be(block as usize) {
         // SAFETY: the caller's promise.
         return unsafe { real::free(block) };
@@ -137,7 +137,7 @@ pub unsafe extern "C" fn free(block: *mut c_void) {
 /// # Safety
 /// As for `aligned_alloc`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn aligned_alloc(align: usize, bytes: usize) -> *mut c_void {
+pub(crate) unsafe extern "C" fn aligned_alloc(align: usize, bytes: usize) -> *mut c_void {
     if is_small(bytes) {
         // SAFETY: the caller's promise.
         return unsafe { real::aligned_alloc(align, bytes) };
@@ -149,7 +149,7 @@ pub unsafe extern "C" fn aligned_alloc(align: usize, bytes: usize) -> *mut c_voi
 /// # Safety
 /// As for `posix_memalign`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, align: usize, bytes: usize) -> c_int {
+pub(crate) unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, align: usize, bytes: usize) -> c_int {
     if is_small(bytes) {
         // SAFETY: the caller's promise.
         return unsafe { real::posix_memalign(out, align, bytes) };
@@ -161,7 +161,7 @@ pub unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, align: usize, byt
 /// # Safety
 /// As for `memalign`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn memalign(align: usize, bytes: usize) -> *mut c_void {
+pub(crate) unsafe extern "C" fn memalign(align: usize, bytes: usize) -> *mut c_void {
     if is_small(bytes) {
         // SAFETY: the caller's promise.
         return unsafe { real::memalign(align, bytes) };
@@ -173,7 +173,7 @@ pub unsafe extern "C" fn memalign(align: usize, bytes: usize) -> *mut c_void {
 /// # Safety
 /// As for `valloc`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn valloc(bytes: usize) -> *mut c_void {
+pub(crate) unsafe extern "C" fn valloc(bytes: usize) -> *mut c_void {
     if is_small(bytes) {
         // SAFETY: the caller's promise.
         return unsafe { real::valloc(bytes) };
@@ -185,7 +185,7 @@ pub unsafe extern "C" fn valloc(bytes: usize) -> *mut c_void {
 /// # Safety
 /// As for `pvalloc`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn pvalloc(bytes: usize) -> *mut c_void {
+pub(crate) unsafe extern "C" fn pvalloc(bytes: usize) -> *mut c_void {
     if is_small(bytes) {
         // SAFETY: the caller's promise.
         return unsafe { real::pvalloc(bytes) };
@@ -197,7 +197,7 @@ pub unsafe extern "C" fn pvalloc(bytes: usize) -> *mut c_void {
 /// # Safety
 /// As for `malloc_usable_size`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
+pub(crate) unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
     if !tracked::may_be(block as usize) {
         // SAFETY: the caller's promise.
         return unsafe { real::malloc_usable_size(block) };

@@ -138,7 +138,8 @@ fn add(modules: &mut Modules, info: &libc::dl_phdr_info) {
     };
     let base = info.dlpi_addr as usize;
     if let Some(tables) = tables {
-        let svma = |range: &Range<usize>| (range.start.wrapping_sub(base)) as u64..(range.end.wrapping_sub(base)) as u64;
+        let svma =
+            |range: &Range<usize>| (range.start.wrapping_sub(base)) as u64..(range.end.wrapping_sub(base)) as u64;
         let section = ExplicitModuleSectionInfo {
             base_svma: 0,
             eh_frame_svma: Some(svma(&tables.eh_frame)),

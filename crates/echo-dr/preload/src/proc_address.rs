@@ -5,7 +5,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
-use crate::table::{HOOKS, Hook, Layer, by_hand};
+use crate::table::{HOOKS, Hook, Layer, hooks};
 
 /// Flag: functions whose default stream is the thread's own.
 const PER_THREAD_DEFAULT_STREAM: u64 = 2;
@@ -16,9 +16,14 @@ const NOT_FOUND: c_int = 500;
 /// As for `cuGetProcAddress` of CUDA 11.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 #[allow(non_snake_case, reason = "the function's name")]
-pub unsafe extern "C" fn cuGetProcAddress(symbol: *const c_char, out: *mut *mut c_void, version: c_int, flags: u64) -> c_int {
+pub(crate) unsafe extern "C" fn cuGetProcAddress(
+    symbol: *const c_char,
+    out: *mut *mut c_void,
+    version: c_int,
+    flags: u64,
+) -> c_int {
     type Real = unsafe extern "C" fn(*const c_char, *mut *mut c_void, c_int, u64) -> c_int;
-    let Some(address) = by_hand::cuGetProcAddress.slot.address() else { return NOT_FOUND };
+    let Some(address) = hooks::cuGetProcAddress.slot.address() else { return NOT_FOUND };
     // SAFETY: the slot holds the real function, whose type this is; the arguments are the program's.
     let result = unsafe { std::mem::transmute::<usize, Real>(address)(symbol, out, version, flags) };
     if result == 0 {
@@ -32,7 +37,7 @@ pub unsafe extern "C" fn cuGetProcAddress(symbol: *const c_char, out: *mut *mut 
 /// As for `cuGetProcAddress` of CUDA 12 and later.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 #[allow(non_snake_case, reason = "the function's name")]
-pub unsafe extern "C" fn cuGetProcAddress_v2(
+pub(crate) unsafe extern "C" fn cuGetProcAddress_v2(
     symbol: *const c_char,
     out: *mut *mut c_void,
     version: c_int,
@@ -40,7 +45,7 @@ pub unsafe extern "C" fn cuGetProcAddress_v2(
     status: *mut c_int,
 ) -> c_int {
     type Real = unsafe extern "C" fn(*const c_char, *mut *mut c_void, c_int, u64, *mut c_int) -> c_int;
-    let Some(address) = by_hand::cuGetProcAddress_v2.slot.address() else { return NOT_FOUND };
+    let Some(address) = hooks::cuGetProcAddress_v2.slot.address() else { return NOT_FOUND };
     // SAFETY: the slot holds the real function, whose type this is; the arguments are the program's.
     let result = unsafe { std::mem::transmute::<usize, Real>(address)(symbol, out, version, flags, status) };
     if result == 0 {
@@ -76,9 +81,11 @@ unsafe fn wrap(symbol: *const c_char, out: *mut *mut c_void, version: c_int, fla
 /// The hook for a base name: the stream variant where the function has one.
 fn hook_of(symbol: &str, version: c_int, per_thread: bool) -> Option<&'static Hook> {
     if symbol == "cuGetProcAddress" {
-        return Some(if version >= 12000 { &by_hand::cuGetProcAddress_v2 } else { &by_hand::cuGetProcAddress });
+        return Some(if version >= 12000 { &hooks::cuGetProcAddress_v2 } else { &hooks::cuGetProcAddress });
     }
-    let fits = |hook: &&&'static Hook| hook.layer == Layer::Driver && hook.versions.contains(&version) && hook.base() == symbol;
+    let fits = |hook: &&&'static Hook| {
+        hook.layer == Layer::Driver && hook.versions.contains(&version) && hook.base() == symbol
+    };
     let of_variant = |wanted| HOOKS.iter().filter(fits).find(|hook| hook.per_thread == wanted).copied();
     if per_thread { of_variant(true).or_else(|| of_variant(false)) } else { of_variant(false) }
 }

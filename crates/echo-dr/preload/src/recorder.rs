@@ -270,7 +270,10 @@ impl Recorder {
             let mut writer = locked(&self.writer);
             let others = std::mem::take(&mut *locked(&self.others));
             let findings = crate::validate::findings(time());
-            if writer.file.is_none() && !writer.failed && (!others.is_empty() || local::all().any(|local| !local.ring.is_empty())) {
+            if writer.file.is_none()
+                && !writer.failed
+                && (!others.is_empty() || local::all().any(|local| !local.ring.is_empty()))
+            {
                 match TraceFile::create(&name_for(&self.path, std::process::id())) {
                     Ok(file) => writer.begin(file),
                     Err(error) => writer.fail(&error),

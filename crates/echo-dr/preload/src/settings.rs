@@ -8,7 +8,6 @@
 //! | `ECHO_DR_COUNTERS` | file for the counters, at exit |
 //! | `ECHO_DR_THETA_MIN` | θ_min in bytes, of profile |
 //! | `ECHO_DR_TIMES` | file for the times at which the plan's loop site was passed, in optimise: one number a line, nanoseconds |
-//! | `ECHO_DR_CANDIDATES` | `1`: optimise also merges pairs that are validated but not enabled (calibration) |
 //! | `ECHO_DR_EXCLUSIVE` | `1`: validate also watches for host accesses while any GPU work is in flight |
 
 use std::ffi::OsString;
@@ -26,7 +25,6 @@ pub(crate) struct Settings {
     pub(crate) counters: Option<PathBuf>,
     pub(crate) threshold: usize,
     pub(crate) times: Option<PathBuf>,
-    pub(crate) candidates: bool,
     pub(crate) exclusive: bool,
 }
 
@@ -60,7 +58,6 @@ impl Settings {
             counters: path("ECHO_DR_COUNTERS"),
             threshold,
             times: path("ECHO_DR_TIMES"),
-            candidates: is_on("ECHO_DR_CANDIDATES"),
             exclusive: is_on("ECHO_DR_EXCLUSIVE"),
         };
         let missing = |what| Err(format!("ECHO_DR_MODE is set, {what} is not"));
@@ -93,7 +90,9 @@ mod tests {
         let profile = [("ECHO_DR_MODE", "profile"), ("ECHO_DR_TRACE", "t"), ("ECHO_DR_THETA_MIN", "4096")];
         let settings = read(&profile).expect("valid").expect("a mode");
         assert_eq!((settings.mode, settings.threshold), (Mode::Profile, 4096));
-        for wrong in [&profile[..1], &[("ECHO_DR_MODE", "validate"), ("ECHO_DR_TRACE", "t")], &[("ECHO_DR_MODE", "optimise")]] {
+        for wrong in
+            [&profile[..1], &[("ECHO_DR_MODE", "validate"), ("ECHO_DR_TRACE", "t")], &[("ECHO_DR_MODE", "optimise")]]
+        {
             assert!(read(wrong).is_err(), "{wrong:?}");
         }
         assert!(read(&[("ECHO_DR_MODE", "optimise"), ("ECHO_DR_PLAN", "p")]).is_ok());

@@ -48,8 +48,10 @@ static KEEPS_SIGSEGV: AtomicBool = AtomicBool::new(false);
 /// another thread may be reading it; programs replace it a few times.
 static SIGSEGV_OF_PROGRAM: AtomicPtr<libc::sigaction> = AtomicPtr::new(std::ptr::null_mut());
 
-fn real(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
+fn real(signal: c_int, new: Option<&libc::sigaction>, old: Option<&mut libc::sigaction>) -> c_int {
     let Some(address) = SIGACTION.address() else { return -1 };
+    let new = new.map_or(std::ptr::null(), std::ptr::from_ref);
+    let old = old.map_or(std::ptr::null_mut(), std::ptr::from_mut);
     // SAFETY: the address is that of the C library's sigaction, whose type this is; the pointers are null or valid at every caller here.
     unsafe { std::mem::transmute::<usize, Sigaction>(address)(signal, new, old) }
 }
@@ -82,9 +84,9 @@ pub(crate) fn take_fatal() {
     TAKES_FATAL.store(true, Ordering::Release);
     for signal in FATAL {
         let mut now = default_action();
-        if real(signal, std::ptr::null(), &raw mut now) == 0 && now.sa_sigaction == libc::SIG_DFL {
+        if real(signal, None, Some(&mut now)) == 0 && now.sa_sigaction == libc::SIG_DFL {
             TAKEN.fetch_or(bit(signal), Ordering::AcqRel);
-            real(signal, &raw const die_action(), std::ptr::null_mut());
+            real(signal, Some(&die_action()), None);
         }
     }
 }
@@ -93,7 +95,7 @@ pub(crate) fn take_fatal() {
 pub(crate) fn keep_sigsegv() {
     let mut now = default_action();
     let taken = TAKEN.fetch_and(!bit(libc::SIGSEGV), Ordering::AcqRel) & bit(libc::SIGSEGV) != 0;
-    if real(libc::SIGSEGV, &raw const our_action(on_sigsegv), &raw mut now) == 0 {
+    if real(libc::SIGSEGV, Some(&our_action(on_sigsegv)), Some(&mut now)) == 0 {
         let program = if taken || now.sa_sigaction == libc::SIG_DFL { None } else { Some(now) };
         set_sigsegv_of_program(program);
         KEEPS_SIGSEGV.store(true, Ordering::Release);
@@ -122,7 +124,7 @@ unsafe extern "C" fn on_fatal(signal: c_int, info: *mut libc::siginfo_t, _: *mut
 /// After this returns, the handler's return ends the process by `signal`.
 fn die(signal: c_int, code: c_int) {
     TAKEN.fetch_and(!bit(signal), Ordering::AcqRel);
-    real(signal, &raw const default_action(), std::ptr::null_mut());
+    real(signal, Some(&default_action()), None);
     // A fault comes again by itself when the instruction is run again, with its true address in the core file.
     let comes_again = code > 0 && matches!(signal, libc::SIGSEGV | libc::SIGBUS | libc::SIGFPE | libc::SIGILL);
     if !comes_again {
@@ -189,7 +191,7 @@ fn change(signal: c_int, new: Option<&libc::sigaction>, old: Option<&mut libc::s
             *old = sigsegv_of_program();
         }
         if let Some(new) = new {
-            let result = real(signal, &raw const around(new), std::ptr::null_mut());
+            let result = real(signal, Some(&around(new)), None);
             if result != 0 {
                 return result;
             }
@@ -204,7 +206,7 @@ fn change(signal: c_int, new: Option<&libc::sigaction>, old: Option<&mut libc::s
         _ => without_sigsegv(action),
     });
     let mut before = default_action();
-    let result = real(signal, wanted.as_ref().map_or(std::ptr::null(), std::ptr::from_ref), &raw mut before);
+    let result = real(signal, wanted.as_ref(), Some(&mut before));
     if result != 0 {
         return result;
     }
@@ -222,7 +224,11 @@ fn change(signal: c_int, new: Option<&libc::sigaction>, old: Option<&mut libc::s
 /// # Safety
 /// As for `sigaction`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
+pub(crate) unsafe extern "C" fn sigaction(
+    signal: c_int,
+    new: *const libc::sigaction,
+    old: *mut libc::sigaction,
+) -> c_int {
     // SAFETY: each pointer is null or the program's valid structure, which it doesn't share meanwhile.
     unsafe { change(signal, new.as_ref(), old.as_mut()) }
 }
@@ -241,7 +247,7 @@ fn by_handler(signal: c_int, handler: libc::sighandler_t, flags: c_int) -> libc:
 /// # Safety
 /// As for `signal`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn signal(signal: c_int, handler: libc::sighandler_t) -> libc::sighandler_t {
+pub(crate) unsafe extern "C" fn signal(signal: c_int, handler: libc::sighandler_t) -> libc::sighandler_t {
     by_handler(signal, handler, libc::SA_RESTART)
 }
 
@@ -250,7 +256,7 @@ pub unsafe extern "C" fn signal(signal: c_int, handler: libc::sighandler_t) -> l
 /// # Safety
 /// As for `sysv_signal`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn __sysv_signal(signal: c_int, handler: libc::sighandler_t) -> libc::sighandler_t {
+pub(crate) unsafe extern "C" fn __sysv_signal(signal: c_int, handler: libc::sighandler_t) -> libc::sighandler_t {
     by_handler(signal, handler, libc::SA_RESETHAND | libc::SA_NODEFER)
 }
 
@@ -279,7 +285,7 @@ unsafe fn mask(slot: &Slot, how: c_int, new: *const libc::sigset_t, old: *mut li
 /// # Safety
 /// As for `sigprocmask`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn sigprocmask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
+pub(crate) unsafe extern "C" fn sigprocmask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
     static REAL: Slot = Slot::new(c"sigprocmask", &[]);
     // SAFETY: the caller's promise.
     unsafe { mask(&REAL, how, new, old) }
@@ -288,7 +294,11 @@ pub unsafe extern "C" fn sigprocmask(how: c_int, new: *const libc::sigset_t, old
 /// # Safety
 /// As for `pthread_sigmask`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn pthread_sigmask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
+pub(crate) unsafe extern "C" fn pthread_sigmask(
+    how: c_int,
+    new: *const libc::sigset_t,
+    old: *mut libc::sigset_t,
+) -> c_int {
     static REAL: Slot = Slot::new(c"pthread_sigmask", &[]);
     // SAFETY: the caller's promise.
     unsafe { mask(&REAL, how, new, old) }

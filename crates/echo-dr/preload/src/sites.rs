@@ -38,7 +38,8 @@ pub(crate) struct Registers {
     pub(crate) sp: usize,
     /// Frame pointer.
     pub(crate) fp: usize,
-    /// Link register; unused on x86-64.
+    /// Link register.
+    #[cfg(target_arch = "aarch64")]
     pub(crate) lr: usize,
 }
 
@@ -46,21 +47,26 @@ impl Registers {
     /// Of the function that this is inlined into.
     #[inline(always)]
     pub(crate) fn here() -> Self {
-        let (pc, sp, fp, lr): (usize, usize, usize, usize);
+        let (pc, sp, fp): (usize, usize, usize);
         #[cfg(target_arch = "x86_64")]
         // SAFETY: only reads registers.
         unsafe {
             std::arch::asm!("lea {pc}, [rip]", "mov {sp}, rsp", "mov {fp}, rbp",
                 pc = out(reg) pc, sp = out(reg) sp, fp = out(reg) fp, options(nomem, nostack, preserves_flags));
-            lr = 0;
         }
+        #[cfg(target_arch = "x86_64")]
+        return Self { pc, sp, fp };
         #[cfg(target_arch = "aarch64")]
-        // SAFETY: only reads registers.
-        unsafe {
-            std::arch::asm!("adr {pc}, .", "mov {sp}, sp", "mov {fp}, x29", "mov {lr}, x30",
-                pc = out(reg) pc, sp = out(reg) sp, fp = out(reg) fp, lr = out(reg) lr, options(nomem, nostack, preserves_flags));
+        {
+            let lr: usize;
+            // SAFETY: only reads registers.
+            unsafe {
+                std::arch::asm!("adr {pc}, .", "mov {sp}, sp", "mov {fp}, x29", "mov {lr}, x30",
+                    pc = out(reg) pc, sp = out(reg) sp, fp = out(reg) fp, lr = out(reg) lr,
+                    options(nomem, nostack, preserves_flags));
+            }
+            Self { pc, sp, fp, lr }
         }
-        Self { pc, sp, fp, lr }
     }
 
     #[cfg(target_arch = "x86_64")]

@@ -28,11 +28,6 @@ pub(crate) fn with_signals_blocked<T>(f: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Blocks all signals of this thread for good.
-pub(crate) fn block_signals() {
-    change_mask(libc::SIG_SETMASK, &u64::MAX);
-}
-
 /// Runs `f`; what it did to errno isn't seen by the program.
 pub(crate) fn keeping_errno<T>(f: impl FnOnce() -> T) -> T {
     // SAFETY: errno's location is this thread's.

@@ -54,22 +54,23 @@ fn table_says_maybe(address: usize) -> bool {
     slot(address).load(Ordering::Relaxed) != 0
 }
 
-/// From now on blocks in `start..start + bytes` may be known.
+/// From now on the blocks of the arena, which aren't in the map, are looked at.
 pub(crate) fn always_look(start: usize, bytes: usize) {
-    for page in (start >> PAGE_BITS)..=((start + bytes) >> PAGE_BITS) {
+    for page in (start >> PAGE_BITS)..=((start + bytes - 1) >> PAGE_BITS) {
         TABLE[page % SLOTS].store(u8::MAX, Ordering::Relaxed);
     }
     LOWEST.fetch_min(start, Ordering::Relaxed);
 }
 
-type Map = HashMap<usize, Block, BuildHasherDefault<FxHasher>>;
+pub(crate) type Map = HashMap<usize, Block, BuildHasherDefault<FxHasher>>;
 static BLOCKS: Mutex<Map> = Mutex::new(HashMap::with_hasher(BuildHasherDefault::new()));
 
-/// The map, also where a thread died holding it: nothing leaves it half changed.
-pub(crate) fn lock() -> MutexGuard<'static, impl Sized> {
+/// The map's lock, for the time of a fork.
+pub(crate) fn hold() -> MutexGuard<'static, Map> {
     blocks()
 }
 
+/// The map, also where a thread died holding it: nothing leaves it half changed.
 fn blocks() -> MutexGuard<'static, Map> {
     BLOCKS.lock().unwrap_or_else(PoisonError::into_inner)
 }
