@@ -23,7 +23,7 @@ use echo_dr_format::event::Stream;
 use echo_dr_format::finding::Trouble;
 use echo_dr_format::plan::Direction;
 
-use super::guard::{Guard, SlotId};
+use super::guard::{Guard, Seen, SlotId};
 use super::{Memory, Protection};
 use crate::pending::Pending;
 
@@ -139,7 +139,7 @@ impl Instance {
         let Some(host) = self.host else { return };
         scene.guard.clean(host.slot);
         if asynchronous {
-            self.stage = Stage::Open { launched: true, downloading: true, compared: scene.pending.launches() };
+            self.stage = Stage::Open { launched: true, downloading: true, compared: u64::MAX };
             self.close_pages(scene);
         } else if self.idle(scene) {
             self.shut(scene, scene.memory.host_digest(host.address, self.bytes));
@@ -150,27 +150,36 @@ impl Instance {
         }
     }
 
-    /// Work was put, or is about to be put, into a stream. `known`: it is known to write d.
-    pub(super) fn launched<M: Memory>(&mut self, scene: &Scene<'_, M>, stream: Stream, known: bool) -> Option<Trouble> {
+    /// Work is about to be put into a stream. `known`: it is known to write d. Reads that were on trial are judged first, since later work could
+    /// bring back what earlier work changed.
+    pub(super) fn launched<M: Memory>(
+        &mut self,
+        scene: &Scene<'_, M>,
+        stream: Stream,
+        known: bool,
+    ) -> Option<(Trouble, Option<Seen>)> {
         let (Some(host), Some(_)) = (self.host, self.device) else { return None };
         if !known && !self.may_use(stream, scene.joined) {
             return None;
         }
-        match &mut self.stage {
+        match self.stage {
             // Of an input nothing is in d yet that the GPU could want; whether it writes d shows at the upload.
             Stage::Fresh if self.direction != Direction::Output => return None,
             Stage::Fresh => scene.guard.clean(host.slot),
-            Stage::Shut { .. } if scene.guard.is_dirty(host.slot) => return Some(Trouble::LaunchAfterHostWrite),
+            Stage::Shut { .. } if scene.guard.is_dirty(host.slot) => {
+                return Some((Trouble::LaunchAfterHostWrite, None));
+            }
             Stage::Shut { .. } => {}
-            Stage::Open { launched, .. } => {
-                *launched = true;
-                if known {
-                    self.close_pages_strictly(scene);
+            Stage::Open { .. } => {
+                if let Some((trouble, seen)) = self.settle(scene) {
+                    return Some((trouble, Some(seen)));
                 }
-                return None;
             }
         }
-        self.open(scene, true);
+        match &mut self.stage {
+            Stage::Open { launched, .. } => *launched = true,
+            Stage::Fresh | Stage::Shut { .. } => self.open(scene, true),
+        }
         if known {
             self.close_pages_strictly(scene);
         }
@@ -178,7 +187,7 @@ impl Instance {
     }
 
     /// A wait has succeeded. A read that was on trial may turn out wrong.
-    pub(super) fn waited<M: Memory>(&mut self, scene: &Scene<'_, M>) -> Option<(Trouble, super::guard::Seen)> {
+    pub(super) fn waited<M: Memory>(&mut self, scene: &Scene<'_, M>) -> Option<(Trouble, Seen)> {
         let Stage::Open { launched: true, downloading, compared } = self.stage else { return None };
         let host = self.host?;
         let launches = scene.pending.launches();
@@ -196,6 +205,16 @@ impl Instance {
         let doubtful = scene.guard.take_doubtful(host.slot);
         self.close_pages_strictly(scene);
         doubtful.map(|seen| (Trouble::HostTouched(seen.access), seen))
+    }
+
+    /// The pair ends, or the run does: reads that were on trial are judged now.
+    pub(super) fn settle<M: Memory>(&mut self, scene: &Scene<'_, M>) -> Option<(Trouble, Seen)> {
+        let seen = scene.guard.take_doubtful(self.host?.slot)?;
+        if self.equal(scene) {
+            self.close_pages(scene);
+            return None;
+        }
+        Some((Trouble::HostTouched(seen.access), seen))
     }
 
     /// d is about to be freed, with h alive. What the GPU has made of d stays in h, if it was not downloaded.
