@@ -438,8 +438,16 @@ impl Windows {
         watch.next_key += 1;
         watch.pairs[pair].matcher.wait(side, thread, key);
         let direction = self.pairs[pair].direction;
-        let mut instance =
-            Instance { key, pair, direction, bytes, host: None, device: None, stream: None, stage: Stage::Fresh };
+        let mut instance = Instance {
+            key,
+            pair,
+            direction,
+            bytes,
+            host: None,
+            device: None,
+            stream: None,
+            stage: Stage::Fresh { busy: false },
+        };
         put(&mut instance);
         watch.instances.push(instance);
     }

@@ -542,10 +542,10 @@ fn all_programs_of_six_calls_do_merged_what_they_do_apart() {
 
 #[test]
 #[ignore = "takes minutes"]
-fn all_programs_of_eight_calls_do_merged_what_they_do_apart() {
+fn all_programs_of_seven_calls_do_merged_what_they_do_apart() {
     let mut tally = Tally::default();
-    extend(&mut Vec::new(), (false, false), 8, &mut tally);
-    assert!(tally.validated > 100_000, "{tally:?}");
+    extend(&mut Vec::new(), (false, false), 7, &mut tally);
+    assert!(tally.validated > 10_000, "{tally:?}");
     println!("{tally:?}");
 }
 
