@@ -1,5 +1,5 @@
 //! Builds Echo itself: the plugin (for each LLVM major that is asked for) and the CPU device, and puts the device together in
-//! `target/uma` in the layout that its driver expects: `bin/uma-clang++` next to `lib/libcudart.so.13`.
+//! `target/uma` in the layout that its parts expect: `bin/uma-clang++` next to `lib/libcudart.so.13` and `lib/libcuda.so.1`.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -54,6 +54,8 @@ pub(crate) fn device(context: &Context) -> Result<(), Failure> {
         "--package",
         "uma-compiler",
         "--package",
+        "uma-driver",
+        "--package",
         "uma-runtime",
     ]))?;
 
@@ -64,8 +66,10 @@ pub(crate) fn device(context: &Context) -> Result<(), Failure> {
     }
     install(&release.join("uma-clang"), &uma.join("bin/uma-clang++"))?;
     install(&release.join("libcudart.so"), &uma.join("lib/libcudart.so.13"))?;
+    install(&release.join("libcuda.so"), &uma.join("lib/libcuda.so.1"))?;
     install(&release.join("uma-deviced"), &uma.join("lib/uma-deviced"))?;
-    link("libcudart.so.13", &uma.join("lib/libcudart.so"))
+    link("libcudart.so.13", &uma.join("lib/libcudart.so"))?;
+    link("libcuda.so.1", &uma.join("lib/libcuda.so"))
 }
 
 /// Copies `from` over `to` if it is another file by now; by a rename, since a program that runs from `to` must keep its file.

@@ -1,6 +1,6 @@
 //! Moves and sets bytes of device-visible memory, and makes that slow where a slow link is asked for.
 
-use crate::command::{Place, Shape};
+use crate::command::{Element, Place, Shape};
 use std::time::{Duration, Instant};
 
 /// Bytes a second over the link of a discrete device: about what PCIe 3.0 x8 gives in practice.
@@ -28,14 +28,23 @@ pub unsafe fn copy(to: Place, from: Place, shape: Shape) {
     rows(to, from, shape, |to, from| unsafe { std::ptr::copy(from as *const u8, to as *mut u8, shape.width) });
 }
 
-/// Sets each byte of a box.
+/// Sets each element of a box. What follows the last whole element of a row stays.
 ///
 /// # Safety
 /// As for [`copy`].
-pub unsafe fn fill(to: Place, value: u8, shape: Shape) {
+pub unsafe fn fill(to: Place, value: Element, shape: Shape) {
     let (to, _, shape) = joined(to, to, shape);
-    // SAFETY: each row lies in the box that the caller vouches for.
-    rows(to, to, shape, |to, _| unsafe { std::ptr::write_bytes(to as *mut u8, value, shape.width) });
+    let count = |size: usize| shape.width / size;
+    rows(to, to, shape, |to, _| {
+        // SAFETY: each row lies in the box that the caller vouches for; elements need not be aligned.
+        unsafe {
+            match value.bytes {
+                1 => std::ptr::write_bytes(to as *mut u8, value.bits as u8, shape.width),
+                2 => (0..count(2)).for_each(|at| (to as *mut u16).add(at).write_unaligned(value.bits as u16)),
+                _ => (0..count(4)).for_each(|at| (to as *mut u32).add(at).write_unaligned(value.bits)),
+            }
+        }
+    });
 }
 
 /// The same box with as few rows as possible.
@@ -80,7 +89,13 @@ mod tests {
             }
         }
         // SAFETY: as above.
-        unsafe { fill(to, 9, shape) };
+        unsafe { fill(to, Element { bits: 9, bytes: 1 }, shape) };
         assert_eq!(target.iter().filter(|byte| **byte == 9).count(), 7 * 3 * 2);
+        // SAFETY: as above; the rows are shorter than the box.
+        unsafe { fill(to, Element { bits: 0x0201, bytes: 2 }, Shape { width: 6, ..shape }) };
+        assert_eq!(target[..8], [1, 2, 1, 2, 1, 2, 9, target[7]]);
+        // SAFETY: as above.
+        unsafe { fill(to, Element { bits: 0x0706_0504, bytes: 4 }, Shape { width: 4, height: 1, depth: 1 }) };
+        assert_eq!(target[..6], [4, 5, 6, 7, 1, 2]);
     }
 }

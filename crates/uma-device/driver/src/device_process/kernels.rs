@@ -1,7 +1,7 @@
 //! Loaded modules and the launch of their kernels.
 
 use crate::command::Launch;
-use crate::error::CudaError;
+use crate::error::CuError;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use uma_exec::{Kernel, KernelFault, Module, Pool};
@@ -53,9 +53,9 @@ impl Kernels {
     ///
     /// # Safety
     /// The parameters are what the kernel takes.
-    pub(super) unsafe fn launch(&mut self, launch: &Launch) -> Result<(), CudaError> {
+    pub(super) unsafe fn launch(&mut self, launch: &Launch) -> Result<(), CuError> {
         let kernel = self.modules.get(&launch.module).and_then(|kernels| kernels.get(launch.kernel as usize));
-        let kernel = kernel.ok_or(CudaError::ErrorInvalidDeviceFunction)?.clone();
+        let kernel = kernel.ok_or(CuError::INVALID_HANDLE)?.clone();
         let pool = match &mut self.pool {
             Some(pool) => pool,
             empty => {
@@ -63,7 +63,7 @@ impl Kernels {
                 let sink = move |bytes: &[u8]| text.lock().unwrap_or_else(PoisonError::into_inner).extend(bytes);
                 let pool = Pool::with_all_cores(sink).map_err(|error| {
                     eprintln!("uma-device: no threads for kernels: {error}");
-                    CudaError::ErrorLaunchOutOfResources
+                    CuError::LAUNCH_OUT_OF_RESOURCES
                 })?;
                 empty.insert(pool)
             }
@@ -93,11 +93,11 @@ impl Kernels {
         result.map_err(|fault| {
             eprintln!("uma-device: {fault}");
             match fault {
-                KernelFault::Assert { .. } => CudaError::ErrorAssert,
-                KernelFault::Configuration { .. } => CudaError::ErrorInvalidConfiguration,
-                KernelFault::NoStack { .. } => CudaError::ErrorLaunchOutOfResources,
+                KernelFault::Assert { .. } => CuError::ASSERT,
+                KernelFault::Configuration { .. } => CuError::INVALID_VALUE,
+                KernelFault::NoStack { .. } => CuError::LAUNCH_OUT_OF_RESOURCES,
                 KernelFault::Trap { .. } | KernelFault::Deadlock { .. } | KernelFault::LaneNotInMask { .. } => {
-                    CudaError::ErrorLaunchFailure
+                    CuError::LAUNCH_FAILED
                 }
             }
         })

@@ -51,6 +51,15 @@ impl Place {
     }
 }
 
+/// What a memset repeats: the first `bytes` (1, 2 or 4) of `bits`. Rows hold whole elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Element {
+    /// The value, in its low bits.
+    pub bits: u32,
+    /// Its length.
+    pub bytes: u32,
+}
+
 /// A kernel launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
@@ -84,12 +93,12 @@ pub enum Command {
         /// What.
         shape: Shape,
     },
-    /// In stream order: set bytes of device-visible memory.
+    /// In stream order: set elements of device-visible memory.
     Fill {
         /// Target.
         to: Place,
-        /// Value of each byte.
-        value: u8,
+        /// Value of each element.
+        value: Element,
         /// What.
         shape: Shape,
     },
@@ -208,7 +217,7 @@ impl Packet {
             }
             Command::Fill { to, value, shape: box_ } => {
                 place(words, to);
-                words.push(u64::from(*value));
+                words.push(u64::from(value.bytes) << 32 | u64::from(value.bits));
                 shape(words, box_);
             }
             Command::Record { event } => words.push(u64::from(*event)),
@@ -249,7 +258,12 @@ impl Packet {
                 })
             }
             1 => Command::Copy { to: next.place()?, from: next.place()?, shape: next.shape()? },
-            2 => Command::Fill { to: next.place()?, value: next.word()? as u8, shape: next.shape()? },
+            2 => {
+                let to = next.place()?;
+                let word = next.word()?;
+                let value = Element { bits: word as u32, bytes: (word >> 32) as u32 };
+                Command::Fill { to, value, shape: next.shape()? }
+            }
             3 => Command::Record { event: next.word()? as u32 },
             4 => Command::Wait { slot: next.word()? as u32, sequence: next.word()? },
             5 => Command::Mark,
@@ -353,7 +367,7 @@ mod tests {
                 parameters: vec![1, 2, u64::MAX],
             }),
             Command::Copy { to: place, from: Place::line(99), shape },
-            Command::Fill { to: place, value: 0xAB, shape },
+            Command::Fill { to: place, value: Element { bits: 0xABCD_EF01, bytes: 4 }, shape },
             Command::Record { event: 65535 },
             Command::Wait { slot: 1023, sequence: 1 << 40 },
             Command::Mark,

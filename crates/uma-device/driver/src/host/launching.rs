@@ -5,7 +5,7 @@ use super::engine::Engine;
 use super::registry::{KernelEntry, Registry, registry};
 use super::state::State;
 use crate::command::{Command, Launch};
-use crate::error::{CudaError, Result};
+use crate::error::{CuError, Result};
 use crate::settings::Link;
 use crate::sync_table::Memory;
 use std::sync::Arc;
@@ -26,62 +26,55 @@ pub struct Configuration {
     pub dynamic_shared: usize,
 }
 
-/// Where a global of the program lies in device memory.
+/// Where a global of a module lies in device memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Symbol {
     /// Its address.
     pub address: usize,
     /// Its size.
     pub bytes: usize,
+    /// `__managed__`
+    pub managed: bool,
 }
 
-/// The kernel that the program names by `address`, in a module that is loaded.
-pub fn loaded_kernel(engine: &Engine, address: usize) -> Result<Arc<KernelEntry>> {
+/// The kernel with this handle, in a module that the device process has.
+pub fn loaded_kernel(engine: &Engine, handle: usize) -> Result<Arc<KernelEntry>> {
     let mut registry = registry();
-    let kernel = registry.kernel(address)?;
+    let kernel = registry.kernel(handle)?;
     load_module(&mut registry, engine, kernel.module)?;
     Ok(kernel)
 }
 
-/// The global that the program names by `address`, in a module that is loaded.
-pub fn loaded_symbol(engine: &Engine, address: usize) -> Result<Symbol> {
+/// The global of this name, in a module that the device process has.
+pub fn loaded_symbol(engine: &Engine, module: usize, name: &str) -> Result<Symbol> {
     let mut registry = registry();
-    let variable = registry.variable(address)?;
-    load_module(&mut registry, engine, variable.module).map_err(|error| match error {
-        CudaError::ErrorInvalidDeviceFunction => CudaError::ErrorInvalidSymbol,
-        other => other,
-    })?;
-    let module = registry.module(variable.module)?;
-    let metadata = module.metadata()?;
-    let position = metadata.globals.iter().position(|global| global.name == variable.name);
-    let position = position.ok_or(CudaError::ErrorInvalidSymbol)?;
+    let number = registry.number(module)?;
+    let position = registry.module(number)?.metadata.globals.iter().position(|global| global.name == name);
+    let position = position.ok_or(CuError::NOT_FOUND)?;
+    load_module(&mut registry, engine, number)?;
+    let module = registry.module(number)?;
     let address = module.globals.as_ref().and_then(|globals| globals.get(position)).copied();
-    let bytes = metadata.globals[position].size as usize;
-    Ok(Symbol { address: address.ok_or(CudaError::ErrorInvalidSymbol)?, bytes })
+    let global = &module.metadata.globals[position];
+    Ok(Symbol { address: address.ok_or(CuError::NOT_FOUND)?, bytes: global.size as usize, managed: global.managed })
 }
 
-/// Loads a module into the device process, unless it is loaded: gives its globals memory and sets the program's pointers to managed ones.
+/// Has the device process load a module, unless it has it, and gives the module's globals memory.
 pub fn load_module(registry: &mut Registry, engine: &Engine, number: u32) -> Result<()> {
     let module = registry.module(number)?;
     if module.globals.is_some() {
         return Ok(());
     }
-    let metadata = module.metadata()?;
     let mut state = engine.lock();
-    let mut globals: Vec<Allocation> = Vec::with_capacity(metadata.globals.len());
-    let loaded = metadata.globals.iter().try_for_each(|global| {
+    let mut globals: Vec<Allocation> = Vec::with_capacity(module.metadata.globals.len());
+    let loaded = module.metadata.globals.iter().try_for_each(|global| {
         let memory = if global.managed { Memory::Managed } else { Memory::Device };
         let idle = state.coverage.is_idle();
         let allocation = state.arena.allocate(global.size as usize, memory, Origin::Global, idle)?;
         globals.push(allocation);
-        if (allocation.base as u64).is_multiple_of(global.align.max(1)) {
-            Ok(())
-        } else {
-            Err(CudaError::ErrorInvalidKernelImage)
-        }
+        if (allocation.base as u64).is_multiple_of(global.align.max(1)) { Ok(()) } else { Err(CuError::INVALID_IMAGE) }
     });
     let addresses: Vec<usize> = globals.iter().map(|allocation| allocation.base).collect();
-    let loaded = loaded.and_then(|()| send_image(&mut state, engine, number, module.image(), &addresses));
+    let loaded = loaded.and_then(|()| send_image(&mut state, engine, number, &module.image, &addresses));
     if let Err(error) = loaded {
         for allocation in globals {
             state.arena.forget(allocation.base);
@@ -89,14 +82,23 @@ pub fn load_module(registry: &mut Registry, engine: &Engine, number: u32) -> Res
         }
         return Err(error);
     }
-    for variable in &module.managed {
-        let position = metadata.globals.iter().position(|global| global.name == variable.name);
-        if let Some(address) = position.and_then(|position| addresses.get(position)) {
-            // SAFETY: the program registered this pointer for us to set, and its library is still loaded.
-            unsafe { (variable.pointer as *mut usize).write(*address) };
+    module.globals = Some(addresses);
+    Ok(())
+}
+
+/// Takes a module away. Its globals are freed if no work is queued that may use them; else their memory stays in use until a reset.
+pub fn unload_module(handle: usize) -> Result<()> {
+    let module = registry().remove_module(handle)?;
+    let Some(globals) = module.globals else { return Ok(()) };
+    let Some(engine) = super::engine::engine_if_made() else { return Ok(()) };
+    let mut state = engine.lock();
+    let idle = state.is_all_done();
+    for base in globals {
+        let forgotten = state.arena.forget(base);
+        if let Some(allocation) = forgotten.filter(|_| idle) {
+            state.arena.release(&allocation);
         }
     }
-    module.globals = Some(addresses);
     Ok(())
 }
 
@@ -127,16 +129,16 @@ pub fn check(kernel: &KernelEntry, configuration: &Configuration) -> Result<()> 
         || !within(configuration.block, MAX_BLOCK)
         || threads > u64::from(uma_exec::MAX_BLOCK_THREADS)
     {
-        return Err(CudaError::ErrorInvalidConfiguration);
+        return Err(CuError::INVALID_VALUE);
     }
     if threads > u64::from(kernel.info.max_threads) {
-        return Err(CudaError::ErrorLaunchOutOfResources);
+        return Err(CuError::LAUNCH_OUT_OF_RESOURCES);
     }
     if configuration.dynamic_shared + kernel.info.static_shared as usize > uma_exec::MAX_SHARED_BYTES as usize {
-        return Err(CudaError::ErrorInvalidConfiguration);
+        return Err(CuError::INVALID_VALUE);
     }
     if configuration.dynamic_shared > kernel.dynamic_limit() as usize {
-        return Err(CudaError::ErrorInvalidValue);
+        return Err(CuError::INVALID_VALUE);
     }
     Ok(())
 }

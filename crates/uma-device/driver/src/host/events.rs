@@ -1,7 +1,7 @@
 //! Event handles of the program.
 
 use crate::coverage::Clock;
-use crate::error::{CudaError, Result};
+use crate::error::{CuError, Result};
 use crate::layout::EVENTS;
 use crate::streams::Point;
 use std::collections::HashMap;
@@ -55,7 +55,7 @@ impl Events {
                 self.used_slots += 1;
                 self.used_slots - 1
             }
-            None => return Err(CudaError::ErrorMemoryAllocation),
+            None => return Err(CuError::OUT_OF_MEMORY),
         };
         self.made += 1;
         // Apart from the stream handles, so that one is never taken for the other.
@@ -66,7 +66,7 @@ impl Events {
 
     /// The event of a handle.
     pub fn get(&self, handle: usize) -> Result<&Event> {
-        self.handles.get(&handle).ok_or(CudaError::ErrorInvalidResourceHandle)
+        self.handles.get(&handle).ok_or(CuError::INVALID_HANDLE)
     }
 
     /// Notes a record.
@@ -78,7 +78,7 @@ impl Events {
 
     /// Removes an event.
     pub fn destroy(&mut self, handle: usize) -> Result<()> {
-        let event = self.handles.remove(&handle).ok_or(CudaError::ErrorInvalidResourceHandle)?;
+        let event = self.handles.remove(&handle).ok_or(CuError::INVALID_HANDLE)?;
         self.free.push((event.slot, event.recorded.map(|recorded| recorded.point)));
         Ok(())
     }
@@ -95,7 +95,7 @@ mod tests {
         let slot = events.get(first).unwrap().slot;
         events.record(first, Recorded { point: (1, 9), clock: Clock::new() });
         events.destroy(first).unwrap();
-        assert_eq!(events.destroy(first), Err(CudaError::ErrorInvalidResourceHandle));
+        assert_eq!(events.destroy(first), Err(CuError::INVALID_HANDLE));
         let second = events.create(0, |_| false).unwrap();
         assert_ne!(events.get(second).unwrap().slot, slot);
         let third = events.create(0, |_| true).unwrap();

@@ -6,7 +6,7 @@ use super::state::State;
 use super::streams::StreamRef;
 use crate::command::Command;
 use crate::coverage::Clock;
-use crate::error::{CudaError, Result};
+use crate::error::{CuError, Result};
 use crate::settings::Schedule;
 use crate::streams::Point;
 use std::sync::Arc;
@@ -112,7 +112,7 @@ pub fn host_turn(engine: &Engine, stream: StreamRef, bytes: usize, work: impl Fn
     state.settle(&clock)
 }
 
-/// Whether a command is finished, for the calls that ask without waiting: [`CudaError::ErrorNotReady`] when not.
+/// Whether a command is finished, for the calls that ask without waiting: [`CuError::NOT_READY`] when not.
 pub fn query(engine: &Engine, point: Point, clock: &Clock) -> Result<()> {
     let mut state = engine.lock();
     let Some(link) = state.device_if_started() else { return Ok(()) };
@@ -131,5 +131,5 @@ pub fn query(engine: &Engine, point: Point, clock: &Clock) -> Result<()> {
         // A program that asks until the answer is yes must not ask for ever.
         state.at_once(&link, Command::Force { slot: point.0, sequence: point.1 })?;
     }
-    Err(CudaError::ErrorNotReady)
+    Err(CuError::NOT_READY)
 }

@@ -3,7 +3,7 @@
 use super::blocks::Blocks;
 use super::regions::Regions;
 use crate::coverage::Coverage;
-use crate::error::{CudaError, Result};
+use crate::error::{CuError, Result};
 use crate::layout::{DEVICE_ALIGN, REGION_BYTES, Region};
 use crate::mapping::{self, Protection};
 use crate::settings::{Access, POISON, Settings};
@@ -113,9 +113,9 @@ impl Arena {
     pub fn classify(&self, address: usize, bytes: usize) -> Result<Memory> {
         match self.find(address) {
             Some(allocation) if allocation.holds(address, bytes) => Ok(allocation.memory),
-            Some(_) => Err(CudaError::ErrorInvalidValue),
+            Some(_) => Err(CuError::INVALID_VALUE),
             // Freed or never allocated, but an address of ours: surely no host memory.
-            None if Region::of(address).is_some() => Err(CudaError::ErrorInvalidValue),
+            None if Region::of(address).is_some() => Err(CuError::INVALID_VALUE),
             None => Ok(Memory::Pageable),
         }
     }
@@ -126,15 +126,15 @@ impl Arena {
             Memory::Device => Region::Device,
             Memory::Managed => Region::Managed,
             Memory::Pinned => Region::Pinned,
-            Memory::Pageable => return Err(CudaError::ErrorInvalidValue),
+            Memory::Pageable => return Err(CuError::INVALID_VALUE),
         };
         // Memory that the host reaches has its own pages, so that it can be protected.
         let align = if region == Region::Device { DEVICE_ALIGN } else { mapping::page_size() };
-        let reserved = bytes.max(1).checked_next_multiple_of(align).ok_or(CudaError::ErrorMemoryAllocation)?;
+        let reserved = bytes.max(1).checked_next_multiple_of(align).ok_or(CuError::OUT_OF_MEMORY)?;
         if reserved > self.total.saturating_sub(self.used) {
-            return Err(CudaError::ErrorMemoryAllocation);
+            return Err(CuError::OUT_OF_MEMORY);
         }
-        let offset = self.blocks[region.index()].take(reserved, align).ok_or(CudaError::ErrorMemoryAllocation)?;
+        let offset = self.blocks[region.index()].take(reserved, align).ok_or(CuError::OUT_OF_MEMORY)?;
         let open = memory == Memory::Managed && (idle || !self.exclusive);
         let allocation = Allocation {
             base: region.base() + offset,
@@ -150,7 +150,7 @@ impl Arena {
             let opened = mapping::protect(allocation.base, reserved, Protection::ReadWrite);
             if opened.is_err() {
                 self.blocks[region.index()].give(offset, reserved);
-                return Err(CudaError::ErrorMemoryAllocation);
+                return Err(CuError::OUT_OF_MEMORY);
             }
         }
         if self.poison && origin != Origin::Staging {
@@ -256,7 +256,7 @@ impl Arena {
     fn set_open(&mut self, open: bool, which: impl Fn(&Allocation) -> bool) -> Result<()> {
         let protection = if open { Protection::ReadWrite } else { Protection::None };
         let protect = |(start, end): (usize, usize)| {
-            mapping::protect(start, end - start, protection).map_err(|_| CudaError::ErrorOperatingSystem)
+            mapping::protect(start, end - start, protection).map_err(|_| CuError::OPERATING_SYSTEM)
         };
         let mut run: Option<(usize, usize)> = None;
         let region = Region::Managed.base()..Region::Managed.base() + REGION_BYTES;

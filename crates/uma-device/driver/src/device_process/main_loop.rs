@@ -6,7 +6,7 @@ use super::{end, faults};
 use crate::command::{Command, Packet};
 use crate::control::{Control, SharedControl, TEXT_BYTES, futex_wait, futex_wake, spin_until, this_core};
 use crate::copies;
-use crate::error::CudaError;
+use crate::error::CuError;
 use crate::layout::{REGION_BYTES, Region, STREAMS};
 use crate::mapping::{Mapping, Place, Protection};
 use crate::ring;
@@ -92,7 +92,7 @@ impl Device {
                     Some(packet) => self.accept(packet),
                     None => {
                         eprintln!("uma-device: a command is damaged (library and device process of different builds?)");
-                        faults::end(self.control, CudaError::ErrorUnknown, 0);
+                        faults::end(self.control, CuError::UNKNOWN, 0);
                     }
                 }
             } else {
@@ -141,14 +141,14 @@ impl Device {
                 let result = unsafe { self.kernels.load(module, image, &globals) };
                 let result = result.map_err(|problem| {
                     eprintln!("uma-device: {problem}");
-                    CudaError::ErrorInvalidKernelImage
+                    CuError::INVALID_IMAGE
                 });
                 self.answer(request, result);
             }
             Command::MapPages { request, address, bytes, offset } => {
                 let result = Mapping::new(self.pinned, offset, bytes, Place::Free(address), Protection::ReadWrite);
                 let result = result.map(|mapping| drop(self.registered.insert(address, mapping)));
-                self.answer(request, result.map_err(|_| CudaError::ErrorOperatingSystem));
+                self.answer(request, result.map_err(|_| CuError::OPERATING_SYSTEM));
             }
             Command::UnmapPages { request, address, .. } => {
                 self.registered.remove(&address);
@@ -158,7 +158,7 @@ impl Device {
         }
     }
 
-    fn answer(&self, request: u64, result: Result<(), CudaError>) {
+    fn answer(&self, request: u64, result: Result<(), CuError>) {
         self.control.answer.store(result.map_or_else(|error| error.0 as u32, |()| 0), Ordering::Relaxed);
         self.control.answered.store(request, Ordering::Release);
         self.control.announce();

@@ -1,6 +1,6 @@
 //! Stream handles of the program.
 
-use crate::error::{CudaError, Result};
+use crate::error::{CuError, Result};
 use crate::layout::{LEGACY_STREAM, STREAMS};
 use std::collections::HashMap;
 
@@ -81,24 +81,24 @@ impl Streams {
             self.last.push(0);
             return Ok(self.slots.len() as u32 - 1);
         }
-        free.first().copied().ok_or(CudaError::ErrorMemoryAllocation)
+        free.first().copied().ok_or(CuError::OUT_OF_MEMORY)
     }
 
     /// Removes a stream; its queued commands still run.
     pub fn destroy(&mut self, handle: usize) -> Result<u32> {
-        let slot = self.handles.remove(&handle).ok_or(CudaError::ErrorInvalidResourceHandle)?;
+        let slot = self.handles.remove(&handle).ok_or(CuError::INVALID_HANDLE)?;
         self.slots[slot as usize] = None;
         Ok(slot)
     }
 
     /// The slot of a handle that [`create`](Streams::create) gave.
     pub fn slot(&self, handle: usize) -> Result<u32> {
-        self.handles.get(&handle).copied().ok_or(CudaError::ErrorInvalidResourceHandle)
+        self.handles.get(&handle).copied().ok_or(CuError::INVALID_HANDLE)
     }
 
     /// The stream in a slot.
     pub fn info(&self, slot: u32) -> Result<StreamInfo> {
-        self.slots.get(slot as usize).copied().flatten().ok_or(CudaError::ErrorInvalidResourceHandle)
+        self.slots.get(slot as usize).copied().flatten().ok_or(CuError::INVALID_HANDLE)
     }
 
     /// The stream in a slot, as commands name it.
@@ -133,8 +133,8 @@ mod tests {
         assert_eq!(streams.stream_ref(slot).unwrap(), StreamRef { slot, nonblocking: true });
         streams.set_last(slot, 7);
         streams.destroy(first).unwrap();
-        assert_eq!(streams.slot(first), Err(CudaError::ErrorInvalidResourceHandle));
-        assert_eq!(streams.destroy(first), Err(CudaError::ErrorInvalidResourceHandle));
+        assert_eq!(streams.slot(first), Err(CuError::INVALID_HANDLE));
+        assert_eq!(streams.destroy(first), Err(CuError::INVALID_HANDLE));
         let (busy, other) = streams.create(0, 0, |_, last| last != 7).unwrap();
         assert_ne!(other, slot);
         assert_ne!(busy, first);
@@ -148,6 +148,6 @@ mod tests {
         for _ in 1..STREAMS {
             streams.create(0, 0, |_, _| true).unwrap();
         }
-        assert_eq!(streams.create(0, 0, |_, _| true).unwrap_err(), CudaError::ErrorMemoryAllocation);
+        assert_eq!(streams.create(0, 0, |_, _| true).unwrap_err(), CuError::OUT_OF_MEMORY);
     }
 }

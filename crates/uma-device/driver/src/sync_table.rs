@@ -1,4 +1,4 @@
-//! When a call that moves memory returns, and who moves the bytes: one row a case, as data.
+//! When a call that moves memory returns, and who moves the bytes: one row a case, as data. The driver's calls follow the runtime's rules.
 //!
 //! The rules are those of the CUDA Runtime API reference, section "API synchronization behavior" (named `ASB` below, numbered as in CUDA 12
 //! and 13), and of the reference page of the call. What the rules leave open is decided for the strict side: a program that needs more than they promise should fail here.
@@ -8,7 +8,7 @@
 //! schedules they are staged, so that work which doesn't wait for the copy sees old bytes.
 //!
 //! The rules speak of host and device memory. For managed memory this device adds what programs rely on: a synchronous copy from pageable memory
-//! into memory that the host can read, and a synchronous copy of managed memory with `cudaMemcpyDefault`, are complete at return
+//! into memory that the host can read, and a synchronous copy of managed memory that names no direction (`cuMemcpy`), are complete at return
 //! ([`completes_for_host`]); the memset rule says the same of memsets.
 
 /// What kind of memory an address is, as the rules tell them apart.
@@ -122,10 +122,10 @@ pub fn copy_rule(asynchronous: bool, from: Side, to: Side) -> Option<&'static Co
 
 /// Whether a synchronous copy is complete at return although its row says less, because the host sees its target, or the
 /// call names no direction for managed memory.
-pub fn completes_for_host(kind: CopyKind, method: Method, from: Memory, to: Memory) -> bool {
+pub fn completes_for_host(direction: Direction, method: Method, from: Memory, to: Memory) -> bool {
     match method {
         Method::WaitThenStage => to != Memory::Device,
-        Method::Device => kind == CopyKind::Default && (from == Memory::Managed || to == Memory::Managed),
+        Method::Device => direction == Direction::UNSAID && (from == Memory::Managed || to == Memory::Managed),
         Method::Stage | Method::HostTurn => false,
     }
 }
@@ -138,50 +138,51 @@ pub fn memset_returns(asynchronous: bool, target: Memory) -> Returns {
     }
 }
 
-/// `cudaMemcpyKind`.
+/// What a call says of one end of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CopyKind {
-    /// 0
-    HostToHost,
-    /// 1
-    HostToDevice,
-    /// 2
-    DeviceToHost,
-    /// 3
-    DeviceToDevice,
-    /// 4: the addresses decide.
-    Default,
+pub enum End {
+    /// Host memory.
+    Host,
+    /// Device memory.
+    Device,
+    /// Nothing: the address decides.
+    Unsaid,
 }
 
-impl CopyKind {
-    /// From the number that a program passes.
-    pub fn from_number(kind: i32) -> Option<CopyKind> {
-        [
-            CopyKind::HostToHost,
-            CopyKind::HostToDevice,
-            CopyKind::DeviceToHost,
-            CopyKind::DeviceToDevice,
-            CopyKind::Default,
-        ]
-        .get(usize::try_from(kind).ok()?)
-        .copied()
+impl End {
+    fn is_device(self, memory: Memory) -> bool {
+        match self {
+            End::Host => false,
+            End::Device => true,
+            End::Unsaid => matches!(memory, Memory::Device | Memory::Managed),
+        }
     }
+}
 
-    /// What the ends are for the rules; `None` when the memory is not what the kind says.
+/// What a call says of both ends (`cudaMemcpyKind`, or the name of the driver's call).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Direction {
+    /// Of the source.
+    pub from: End,
+    /// Of the target.
+    pub to: End,
+}
+
+impl Direction {
+    /// `cuMemcpyHtoD`
+    pub const HOST_TO_DEVICE: Direction = Direction { from: End::Host, to: End::Device };
+    /// `cuMemcpyDtoH`
+    pub const DEVICE_TO_HOST: Direction = Direction { from: End::Device, to: End::Host };
+    /// `cuMemcpyDtoD`
+    pub const DEVICE_TO_DEVICE: Direction = Direction { from: End::Device, to: End::Device };
+    /// `cuMemcpy`
+    pub const UNSAID: Direction = Direction { from: End::Unsaid, to: End::Unsaid };
+
+    /// What the ends are for the rules; `None` when the memory is not what the call says.
     ///
-    /// Pinned and managed memory can stand for either side. With [`CopyKind::Default`] managed memory is device memory.
+    /// Pinned and managed memory can stand for either side. Where the address decides, managed memory is device memory.
     pub fn sides(self, from: Memory, to: Memory) -> Option<(Side, Side)> {
-        let (from_device, to_device) = match self {
-            CopyKind::HostToHost => (false, false),
-            CopyKind::HostToDevice => (false, true),
-            CopyKind::DeviceToHost => (true, false),
-            CopyKind::DeviceToDevice => (true, true),
-            CopyKind::Default => {
-                let is_device = |memory| matches!(memory, Memory::Device | Memory::Managed);
-                (is_device(from), is_device(to))
-            }
-        };
-        Some((side(from, from_device)?, side(to, to_device)?))
+        Some((side(from, self.from.is_device(from))?, side(to, self.to.is_device(to))?))
     }
 }
 
@@ -225,16 +226,17 @@ mod tests {
     }
 
     #[test]
-    fn kinds_must_fit_the_memory() {
+    fn directions_must_fit_the_memory() {
         use Memory::{Device, Managed, Pageable, Pinned};
-        assert_eq!(CopyKind::HostToDevice.sides(Pageable, Pageable), None);
-        assert_eq!(CopyKind::HostToDevice.sides(Device, Device), None);
-        assert_eq!(CopyKind::DeviceToHost.sides(Pageable, Pageable), None);
-        assert_eq!(CopyKind::HostToHost.sides(Device, Pageable), None);
-        assert_eq!(CopyKind::HostToDevice.sides(Pageable, Device), Some((Side::Pageable, Side::Device)));
-        assert_eq!(CopyKind::HostToDevice.sides(Managed, Managed), Some((Side::Pinned, Side::Device)));
-        assert_eq!(CopyKind::Default.sides(Pinned, Managed), Some((Side::Pinned, Side::Device)));
-        assert_eq!(CopyKind::from_number(5), None);
-        assert_eq!(CopyKind::from_number(-1), None);
+        let host_to_host = Direction { from: End::Host, to: End::Host };
+        assert_eq!(Direction::HOST_TO_DEVICE.sides(Pageable, Pageable), None);
+        assert_eq!(Direction::HOST_TO_DEVICE.sides(Device, Device), None);
+        assert_eq!(Direction::DEVICE_TO_HOST.sides(Pageable, Pageable), None);
+        assert_eq!(host_to_host.sides(Device, Pageable), None);
+        assert_eq!(Direction::HOST_TO_DEVICE.sides(Pageable, Device), Some((Side::Pageable, Side::Device)));
+        assert_eq!(Direction::HOST_TO_DEVICE.sides(Managed, Managed), Some((Side::Pinned, Side::Device)));
+        assert_eq!(Direction::UNSAID.sides(Pinned, Managed), Some((Side::Pinned, Side::Device)));
+        let half_said = Direction { from: End::Unsaid, to: End::Host };
+        assert_eq!(half_said.sides(Device, Managed), Some((Side::Device, Side::Pinned)));
     }
 }

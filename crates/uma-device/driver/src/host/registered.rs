@@ -8,7 +8,7 @@ use super::arena::{Allocation, Origin};
 use super::regions::Regions;
 use super::state::State;
 use crate::command::Command;
-use crate::error::{CudaError, Result};
+use crate::error::{CuError, Result};
 use crate::layout::Region;
 use crate::mapping::{self, Mapping, Place, Protection};
 use crate::sync_table::Memory;
@@ -73,15 +73,15 @@ impl State {
     /// Registers `bytes` of host memory at `base`. Nothing may be queued that touches them.
     pub fn register(&mut self, base: usize, bytes: usize, flags: u32) -> Result<()> {
         self.device()?;
-        let end = base.checked_add(bytes).ok_or(CudaError::ErrorInvalidValue)?;
+        let end = base.checked_add(bytes).ok_or(CuError::INVALID_VALUE)?;
         if base == 0 || bytes == 0 || Region::of(base).is_some() {
-            return Err(CudaError::ErrorInvalidValue);
+            return Err(CuError::INVALID_VALUE);
         }
         if self.arena.overlaps(base, bytes) {
-            return Err(CudaError::ErrorHostMemoryAlreadyRegistered);
+            return Err(CuError::HOST_MEMORY_ALREADY_REGISTERED);
         }
         let page = mapping::page_size();
-        let pages = base / page * page..end.checked_next_multiple_of(page).ok_or(CudaError::ErrorInvalidValue)?;
+        let pages = base / page * page..end.checked_next_multiple_of(page).ok_or(CuError::INVALID_VALUE)?;
         for gap in self.registered.missing(&pages) {
             check_private(&gap)?;
             self.replace(&gap)?;
@@ -98,7 +98,7 @@ impl State {
     /// Undoes [`register`](State::register). Nothing may be queued that touches the memory.
     pub fn unregister(&mut self, base: usize) -> Result<()> {
         let allocation = self.arena.find(base).copied().filter(|a| a.base == base && a.origin == Origin::Registered);
-        let allocation = allocation.ok_or(CudaError::ErrorHostMemoryNotRegistered)?;
+        let allocation = allocation.ok_or(CuError::HOST_MEMORY_NOT_REGISTERED)?;
         self.arena.forget(base);
         let page = mapping::page_size();
         let pages = base / page * page..(base + allocation.bytes).next_multiple_of(page);
@@ -122,7 +122,7 @@ impl State {
         let bytes = pages.len();
         let block = self.arena.allocate(bytes, Memory::Pinned, Origin::Staging, false)?;
         self.arena.forget(block.base);
-        let (_, offset) = Region::of(block.base).ok_or(CudaError::ErrorUnknown)?;
+        let (_, offset) = Region::of(block.base).ok_or(CuError::UNKNOWN)?;
         let address = pages.start;
         if let Err(error) = self.request(|request| Command::MapPages { request, address, bytes, offset }) {
             eprintln!("uma-device: {address:#x} can't be registered: the device process uses that address itself");
@@ -139,7 +139,7 @@ impl State {
             Err(_) => {
                 self.request(|request| Command::UnmapPages { request, address, bytes })?;
                 self.arena.release(&block);
-                return Err(CudaError::ErrorMemoryAllocation);
+                return Err(CuError::OUT_OF_MEMORY);
             }
         }
         self.registered.runs.insert(address, Run { block, users: 0 });
@@ -149,7 +149,7 @@ impl State {
 
 /// Checks that `pages` are private writable memory and not the calling thread's stack.
 fn check_private(pages: &Range<usize>) -> Result<()> {
-    let maps = std::fs::read_to_string("/proc/self/maps").map_err(|_| CudaError::ErrorOperatingSystem)?;
+    let maps = std::fs::read_to_string("/proc/self/maps").map_err(|_| CuError::OPERATING_SYSTEM)?;
     let here = std::ptr::from_ref(&maps) as usize;
     let mut at = pages.start;
     for line in maps.lines() {
@@ -162,11 +162,11 @@ fn check_private(pages: &Range<usize>) -> Result<()> {
         }
         if range.contains(&here) {
             eprintln!("uma-device: the calling thread's own stack can't be registered");
-            return Err(CudaError::ErrorNotSupported);
+            return Err(CuError::NOT_SUPPORTED);
         }
         at = range.end;
     }
-    if at >= pages.end { Ok(()) } else { Err(CudaError::ErrorInvalidValue) }
+    if at >= pages.end { Ok(()) } else { Err(CuError::INVALID_VALUE) }
 }
 
 /// Range and permissions of a line of `/proc/self/maps`.
@@ -188,10 +188,10 @@ mod tests {
         let start = (heap.as_ptr() as usize).next_multiple_of(page);
         assert_eq!(check_private(&(start..start + 4 * page)), Ok(()));
         let code = check_private as *const () as usize / page * page;
-        assert_eq!(check_private(&(code..code + page)), Err(CudaError::ErrorInvalidValue));
-        assert_eq!(check_private(&(page..2 * page)), Err(CudaError::ErrorInvalidValue));
+        assert_eq!(check_private(&(code..code + page)), Err(CuError::INVALID_VALUE));
+        assert_eq!(check_private(&(page..2 * page)), Err(CuError::INVALID_VALUE));
         let local = 0u8;
         let stack = std::ptr::from_ref(&local) as usize / page * page;
-        assert_eq!(check_private(&(stack..stack + page)), Err(CudaError::ErrorNotSupported));
+        assert_eq!(check_private(&(stack..stack + page)), Err(CuError::NOT_SUPPORTED));
     }
 }

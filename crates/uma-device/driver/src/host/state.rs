@@ -9,7 +9,7 @@ use super::registered::Registered;
 use super::streams::{LEGACY, StreamRef, Streams};
 use crate::command::{Command, Packet};
 use crate::coverage::{Clock, Coverage};
-use crate::error::{CudaError, Result};
+use crate::error::{CuError, Result};
 use crate::ring;
 use crate::settings::{Schedule, Settings};
 use crate::streams::Point;
@@ -90,7 +90,7 @@ impl State {
         }
         let link = Link::start(&self.regions, &self.settings).map_err(|problem| {
             eprintln!("uma-device: {problem}");
-            CudaError::ErrorInitializationError
+            CuError::NOT_INITIALIZED
         })?;
         let link = Arc::new(link);
         self.link = Some(Arc::clone(&link));
@@ -103,7 +103,7 @@ impl State {
     }
 
     /// Says once on stderr what ended the device process.
-    pub fn tell_fault(&mut self, link: &Link) -> CudaError {
+    pub fn tell_fault(&mut self, link: &Link) -> CuError {
         let error = link.why_it_ended();
         if !std::mem::replace(&mut self.fault_told, true) {
             let address = link.control.fault_address.load(Ordering::Relaxed);
@@ -111,7 +111,7 @@ impl State {
             let name: Vec<u8> = name.take_while(|byte| *byte != 0).collect();
             let who =
                 if name.is_empty() { "a copy".into() } else { format!("kernel {}", String::from_utf8_lossy(&name)) };
-            if error == CudaError::ErrorIllegalAddress {
+            if error == CuError::ILLEGAL_ADDRESS {
                 eprintln!("uma-device: {who} touched {address:#x}, which is not memory of the device");
             }
         }
@@ -200,7 +200,7 @@ impl State {
         if link.wait_until(|| link.control.answered.load(Ordering::Acquire) >= request).is_err() {
             return Err(self.tell_fault(&link));
         }
-        CudaError::from_code(link.control.answer.load(Ordering::Relaxed) as i32).map_or(Ok(()), Err)
+        CuError::from_code(link.control.answer.load(Ordering::Relaxed) as i32).map_or(Ok(()), Err)
     }
 
     /// Whether waits must say what they need (the device process does not run work by itself).
@@ -252,7 +252,7 @@ impl State {
             link.end();
         }
         GENERATION.fetch_add(1, Ordering::Relaxed);
-        self.regions.clear().map_err(|_| CudaError::ErrorOperatingSystem)?;
+        self.regions.clear().map_err(|_| CuError::OPERATING_SYSTEM)?;
         let (regions, settings, total) = (Arc::clone(&self.regions), self.settings, self.total);
         // Handles go on counting, so that one from before the reset never names something new.
         let streams = self.streams.emptied();

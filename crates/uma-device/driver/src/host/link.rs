@@ -3,7 +3,7 @@
 use super::regions::Regions;
 use crate::control::SharedControl;
 use crate::device_process::startup::{FIRST_FD, StartOptions};
-use crate::error::{CudaError, Result};
+use crate::error::{CuError, Result};
 use crate::layout::Region;
 use crate::settings::Settings;
 use std::ffi::{CStr, CString, OsStr};
@@ -65,8 +65,8 @@ impl Link {
     }
 
     /// The error that ended the device process, if it has ended.
-    pub fn fault(&self) -> Option<CudaError> {
-        CudaError::from_code(self.control.fault.load(Ordering::Acquire) as i32)
+    pub fn fault(&self) -> Option<CuError> {
+        CuError::from_code(self.control.fault.load(Ordering::Acquire) as i32)
     }
 
     /// Waits until the command is finished, or the device process has ended.
@@ -81,11 +81,11 @@ impl Link {
     }
 
     /// The error for a device process that has ended.
-    pub fn why_it_ended(&self) -> CudaError {
+    pub fn why_it_ended(&self) -> CuError {
         self.fault().unwrap_or_else(|| {
             eprintln!("uma-device: the device process ended unexpectedly (killed?)");
-            self.control.fault.store(CudaError::ErrorUnknown.0 as u32, Ordering::Release);
-            CudaError::ErrorUnknown
+            self.control.fault.store(CuError::UNKNOWN.0 as u32, Ordering::Release);
+            CuError::UNKNOWN
         })
     }
 }
@@ -93,7 +93,7 @@ impl Link {
 impl Link {
     /// Ends the device process. What waits for it gets an error.
     pub fn end(&self) {
-        let destroyed = CudaError::ErrorContextIsDestroyed.0 as u32;
+        let destroyed = CuError::CONTEXT_IS_DESTROYED.0 as u32;
         let _ = self.control.fault.compare_exchange(0, destroyed, Ordering::AcqRel, Ordering::Relaxed);
         let pid = self.control.device_pid.load(Ordering::Acquire);
         if pid > 0 && self.is_alive() {

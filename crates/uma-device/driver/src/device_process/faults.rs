@@ -1,7 +1,7 @@
 //! A kernel that does what a GPU would not allow ends the device process; the last thing that the process does is to say why.
 
 use crate::control::{Control, KERNEL_NAME_BYTES, futex_wake};
-use crate::error::CudaError;
+use crate::error::CuError;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// Name of the running kernel, which is part of its module and so stays; null: none runs.
@@ -32,7 +32,7 @@ pub(super) fn set_kernel(name: Option<&String>) {
 }
 
 /// Notes why the process ends, tells the program, ends.
-pub(super) fn end(control: &Control, error: CudaError, address: u64) -> ! {
+pub(super) fn end(control: &Control, error: CuError, address: u64) -> ! {
     control.fault_address.store(address, Ordering::Relaxed);
     // SAFETY: the name of a running kernel stays where it is while it runs, see `set_kernel`.
     if let Some(name) = unsafe { KERNEL.load(Ordering::Acquire).as_ref() } {
@@ -51,9 +51,9 @@ pub(super) fn end(control: &Control, error: CudaError, address: u64) -> ! {
 
 extern "C" fn on_signal(signal: libc::c_int, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
     let error = match signal {
-        libc::SIGSEGV | libc::SIGBUS => CudaError::ErrorIllegalAddress,
-        libc::SIGABRT => CudaError::ErrorUnknown,
-        _ => CudaError::ErrorLaunchFailure,
+        libc::SIGSEGV | libc::SIGBUS => CuError::ILLEGAL_ADDRESS,
+        libc::SIGABRT => CuError::UNKNOWN,
+        _ => CuError::LAUNCH_FAILED,
     };
     // SAFETY: the system passes a valid siginfo; for these signals it holds an address.
     let address = unsafe { (*info).si_addr() } as u64;

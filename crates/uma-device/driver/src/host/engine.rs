@@ -2,7 +2,7 @@
 
 use super::regions::Regions;
 use super::state::State;
-use crate::error::{CudaError, Result};
+use crate::error::{CuError, Result};
 use crate::settings::Settings;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -33,7 +33,7 @@ pub fn is_forked_child() -> bool {
 /// The engine; the first call makes it. A failure is said once on stderr and is the answer to every call.
 pub fn engine() -> Result<&'static Engine> {
     let made = ENGINE.get_or_init(|| Engine::create().map_err(|problem| eprintln!("uma-device: {problem}")).ok());
-    made.as_ref().ok_or(CudaError::ErrorInitializationError)
+    made.as_ref().ok_or(CuError::NOT_INITIALIZED)
 }
 
 /// The engine if there is one.
@@ -52,7 +52,7 @@ pub fn settings() -> Result<Settings> {
         if !SAID.swap(true, Ordering::Relaxed) {
             eprintln!("uma-device: {problem}");
         }
-        CudaError::ErrorInitializationError
+        CuError::NOT_INITIALIZED
     })
 }
 
