@@ -1,5 +1,6 @@
 //! The project's commands. Two of them do everything, set-up included: `cargo xtask demo` and `cargo xtask test`.
 
+mod archive;
 mod bench;
 mod context;
 mod demo;
