@@ -3,6 +3,7 @@
 //! | where | what |
 //! | --- | --- |
 //! | [`exports`] | the table of exported functions; each decides nothing and calls into [`api`] |
+//! | [`refused`] | the functions that are not there |
 //! | [`proc_address`] | finds functions of that table by name and version, as `cuGetProcAddress` does |
 //! | [`api`] | what each call does: checks its arguments, then uses [`host`] |
 //! | [`host`] | the program's side: memory, streams, events, modules, waits |
@@ -32,6 +33,7 @@ pub mod host;
 pub mod layout;
 pub mod mapping;
 pub mod proc_address;
+pub mod refused;
 pub mod ring;
 pub mod settings;
 pub mod statistics;
