@@ -16,6 +16,17 @@ pub(crate) fn cuda() -> PathBuf {
     std::env::var_os("CUDA_PATH").map_or_else(|| workspace().join("target/cuda"), PathBuf::from)
 }
 
+/// A file of `programs`.
+pub(crate) fn program(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name)
+}
+
+/// Runs a compiler, which must succeed.
+pub(crate) fn succeeds(command: &mut Command) {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(output.status.success(), "{command:?}:\n{}", String::from_utf8_lossy(&output.stderr));
+}
+
 /// A folder with the libraries under both of their names, the device process, and what is built there.
 pub(crate) struct Bench {
     folder: tempfile::TempDir,
@@ -51,12 +62,23 @@ impl Bench {
     }
 
     fn compile(&self, source: &str, name: &str) {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
+        self.compile_with(&program(source), name, &["-lcudart", "-pthread"]);
+    }
+
+    /// Builds a program from `source` with uma-clang++ and `options`; libraries are looked for here.
+    pub(crate) fn compile_with(&self, source: &Path, name: &str, options: &[&str]) {
         let mut command = Command::new(compiler());
         command.arg("-O2").arg(format!("--cuda-path={}", cuda().display())).arg(source);
-        command.arg("-o").arg(self.path().join(name)).arg("-L").arg(self.path()).args(["-lcudart", "-pthread"]);
-        let output = command.output().expect("uma-clang runs");
-        assert!(output.status.success(), "{name} does not compile:\n{}", String::from_utf8_lossy(&output.stderr));
+        succeeds(command.arg("-o").arg(self.path().join(name)).arg("-L").arg(self.path()).args(options));
+    }
+
+    /// Builds the image of a file of `programs`, without a host half; its path.
+    pub(crate) fn compile_image(&self, source: &str) -> String {
+        let image = self.path().join(source).with_extension("img");
+        let mut command = Command::new(compiler());
+        command.args(["--image-only", "-O2"]).arg(format!("--cuda-path={}", cuda().display())).arg(program(source));
+        succeeds(command.arg("-o").arg(&image));
+        image.to_str().expect("a path of plain letters").to_owned()
     }
 
     /// A command that runs a program with `modes` (`NAME=value`, without `UMA_DEVICE_`) set.
