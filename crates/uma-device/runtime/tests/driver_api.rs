@@ -9,7 +9,9 @@ fn driver_api() {
     let bench = Bench::empty();
     let image = bench.compile_image("driver_kernels.cu");
     let mut command = Command::new("clang-22");
-    command.args(["-std=c17", "-Wall", "-Wextra", "-Werror", "-Wno-deprecated-declarations", "-O1", "-I"]).arg(cuda().join("include"));
+    command
+        .args(["-std=c17", "-Wall", "-Wextra", "-Werror", "-Wno-deprecated-declarations", "-O1", "-I"])
+        .arg(cuda().join("include"));
     command.arg(program("driver_api.c")).arg("-o").arg(bench.path().join("driver_api"));
     succeeds(command.arg("-L").arg(bench.path()).args(["-lcuda", "-ldl"]));
 

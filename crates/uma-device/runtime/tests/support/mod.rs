@@ -133,6 +133,12 @@ fn driver() -> &'static Path {
     DRIVER.get_or_init(|| build("uma-driver"))
 }
 
+/// The runtime as an archive, built if need be. `cargo xtask build` hides its symbols; here they are as rustc leaves them.
+pub(crate) fn static_runtime() -> &'static Path {
+    static ARCHIVE: OnceLock<PathBuf> = OnceLock::new();
+    ARCHIVE.get_or_init(|| build("uma-runtime-static").join("libcudart_static.a"))
+}
+
 /// The kernel compiler, built if need be.
 fn compiler() -> &'static Path {
     static COMPILER: OnceLock<PathBuf> = OnceLock::new();
