@@ -1,6 +1,6 @@
-//! The driver library, as the runtime sees it: `libcuda.so.1` is opened with `dlopen`, `cuGetProcAddress_v2` is found with `dlsym`, and every
-//! other function comes from there, by name, version and kind of null stream. NVIDIA's runtime does the same, so what stands between a
-//! program and its driver (a tool that is preloaded, say) sees the same of ours.
+//! The driver library, as the runtime sees it: `libcuda.so.1` is opened with `dlopen`, `cuGetProcAddress_v2` is found with `dlsym`, is asked for
+//! `cuGetProcAddress`, and what that gives is asked for every other function by name, version and kind of null stream. NVIDIA's runtime of CUDA
+//! 13.0 does the same, so what stands between a program and its driver (a tool that is preloaded, say) sees the same of ours.
 //!
 //! The first call of a thread that needs a context takes the primary context, unless the program has made one current itself.
 
@@ -18,9 +18,12 @@ pub type DevicePtr = u64;
 /// `CUcontext`, `CUstream`, `CUevent`, `CUlibrary`, `CUkernel`, `CUmemoryPool`
 pub type Handle = *mut c_void;
 
-/// `CU_GET_PROC_ADDRESS_LEGACY_STREAM`, `CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM`
-const LEGACY: u64 = 1;
+/// `CU_GET_PROC_ADDRESS_DEFAULT`, `CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM`
+const DEFAULT: u64 = 0;
 const PER_THREAD: u64 = 2;
+
+/// The first CUDA version that has functions with two kinds of null stream.
+const FIRST_PER_THREAD: c_int = 7_000;
 
 /// `cuGetProcAddress_v2`
 type GetProcAddress = unsafe extern "C" fn(*const c_char, *mut *mut c_void, c_int, u64, *mut c_int) -> c_int;
@@ -145,12 +148,12 @@ macro_rules! driver {
     (@type streamed $function:ty) => { Streamed<$function> };
     (@find plain $finder:ident $name:literal $since:literal $function:ty) => {
         // SAFETY: CUDA's headers say that the function of this name and version has this type.
-        unsafe { std::mem::transmute::<*mut c_void, $function>($finder.find($name, $since, LEGACY)?) }
+        unsafe { std::mem::transmute::<*mut c_void, $function>($finder.find($name, $since, DEFAULT)?) }
     };
     (@find streamed $finder:ident $name:literal $since:literal $function:ty) => {
         Streamed([
             // SAFETY: as above.
-            unsafe { std::mem::transmute::<*mut c_void, $function>($finder.find($name, $since, LEGACY)?) },
+            unsafe { std::mem::transmute::<*mut c_void, $function>($finder.find($name, $since, DEFAULT)?) },
             // SAFETY: as above.
             unsafe { std::mem::transmute::<*mut c_void, $function>($finder.find($name, $since, PER_THREAD)?) },
         ])
@@ -306,6 +309,7 @@ struct Finder {
 
 impl Finder {
     fn find(&self, name: &CStr, since: c_int, kind: u64) -> std::result::Result<*mut c_void, String> {
+        let since = if kind == PER_THREAD { since.max(FIRST_PER_THREAD) } else { since };
         let (mut found, mut status) = (std::ptr::null_mut(), 0);
         // SAFETY: the name is a C string, the targets are ours.
         let code = unsafe { (self.get)(name.as_ptr(), &mut found, since, kind, &mut status) };
@@ -337,8 +341,11 @@ fn open() -> std::result::Result<Driver, String> {
         return Err(last_dl_error());
     }
     // SAFETY: CUDA's headers say that the function of this name has this type.
-    let get = unsafe { std::mem::transmute::<*mut c_void, GetProcAddress>(get) };
-    Driver::find_all(&Finder { get })
+    let exported = Finder { get: unsafe { std::mem::transmute::<*mut c_void, GetProcAddress>(get) } };
+    let get = exported.find(c"cuGetProcAddress", 12_000, DEFAULT)?;
+    // SAFETY: as above; 12000 is the version of this type.
+    let finder = Finder { get: unsafe { std::mem::transmute::<*mut c_void, GetProcAddress>(get) } };
+    Driver::find_all(&finder)
 }
 
 static DRIVER: OnceLock<Option<Driver>> = OnceLock::new();

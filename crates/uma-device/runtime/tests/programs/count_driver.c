@@ -67,6 +67,8 @@ static CUresult counted_get_proc_address(const char *symbol, void **function, in
     CUresult result = get_proc_address(symbol, function, version, flags, status);
     if (result == CUDA_SUCCESS && *function) {
         FUNCTIONS(TAKE_F, TAKE_S)
+        // A runtime asks it for itself first, and then only what it got.
+        if (strcmp(symbol, "cuGetProcAddress") == 0 && version >= 12000) *function = (void *)counted_get_proc_address;
     }
     return result;
 }
