@@ -90,7 +90,7 @@ impl Module {
         }
         /// `CU_LIBRARY_BINARY_IS_PRESERVED`
         const IS_PRESERVED: c_int = 1;
-        let (options, values) = ([IS_PRESERVED], [1 as *mut c_void]);
+        let (options, values) = ([IS_PRESERVED], [std::ptr::without_provenance_mut::<c_void>(1)]);
         let (none, no_values) = (std::ptr::null(), std::ptr::null());
         let mut library = std::ptr::null_mut();
         // SAFETY: the program registered the image and keeps it as long as it is registered; all else is ours.

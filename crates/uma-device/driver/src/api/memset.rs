@@ -13,7 +13,7 @@ use std::ffi::c_void;
 type Stream = *mut c_void;
 
 fn set(context: Context, to: Place, value: Element, shape: Shape, stream: Option<Stream>) -> Result {
-    if to.address % value.bytes as usize != 0 {
+    if !to.address.is_multiple_of(value.bytes as usize) {
         return Err(CuError::INVALID_VALUE);
     }
     let engine = engine()?;
@@ -52,7 +52,7 @@ fn rows(
     stream: Option<Stream>,
 ) -> Result {
     let width = width.checked_mul(value.bytes as usize).ok_or(CuError::INVALID_VALUE)?;
-    if height > 1 && (pitch < width || pitch % value.bytes as usize != 0) {
+    if height > 1 && (pitch < width || !pitch.is_multiple_of(value.bytes as usize)) {
         return Err(CuError::INVALID_VALUE);
     }
     let to = Place { address: to as usize, pitch, slice: 0 };
