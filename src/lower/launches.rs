@@ -234,7 +234,8 @@ impl<'m> Lowering<'_, 'm> {
     fn configuration(&self, launch: Value<'m>) -> Option<Configuration<'m>> {
         let Callee::Cuda { row, .. } = classify(&launch.called_function()?.name()) else { return None };
         let Meaning::Launch { configured: Some((grid, block)), .. } = placed(row.meaning, launch) else { return None };
-        let (grid, block) = (first_half(launch.argument(u32::from(grid))?)?, first_half(launch.argument(u32::from(block))?)?);
+        let (grid, block) =
+            (first_half(launch.argument(u32::from(grid))?)?, first_half(launch.argument(u32::from(block))?)?);
         match (self.taken_back(grid, 0), self.taken_back(block, 1)) {
             (Some(pop), Some(same)) if pop == same => pushed(self.pushed_before(pop)?),
             _ => Some(Configuration { grid, block }),
@@ -326,12 +327,14 @@ fn pushed(push: Value<'_>) -> Option<Configuration<'_>> {
 pub(super) fn placed(meaning: Meaning, call: Value<'_>) -> Meaning {
     let is_one = |grid: u8| call.argument(u32::from(grid)).is_some_and(|grid| grid.ty().element().is_some());
     match meaning {
-        Meaning::Launch { function, args, stream, configured: Some((grid, block)) } if is_one(grid) => Meaning::Launch {
-            function,
-            args: args - 2,
-            stream: stream.map(|stream| stream - 2),
-            configured: Some((grid, block - 1)),
-        },
+        Meaning::Launch { function, args, stream, configured: Some((grid, block)) } if is_one(grid) => {
+            Meaning::Launch {
+                function,
+                args: args - 2,
+                stream: stream.map(|stream| stream - 2),
+                configured: Some((grid, block - 1)),
+            }
+        }
         Meaning::PushConfiguration { grid, block, stream } if is_one(grid) => {
             Meaning::PushConfiguration { grid, block: block - 1, stream: stream - 2 }
         }

@@ -90,3 +90,45 @@ fn samples_print_the_same_merged_and_not() {
         }
     }
 }
+
+/// What the plugin says of the pairs of a program of `tests/programs`, sorted.
+fn verdicts(program: &str, options: &[&str], folder: &Path) -> Vec<String> {
+    let report = folder.join("report.jsonl");
+    let _ = std::fs::remove_file(&report);
+    let mut command = Command::new(root().join("target/uma/bin/uma-clang++"));
+    command.args(["-O2", "-g", "-c", "-o"]).arg(folder.join("object.o")).args(options);
+    command.arg(format!("-fpass-plugin={}", root().join("target/release/libecho_sr.so").display()));
+    command.env("ECHO_SR_OPTIONS", format!("analyse-only;report={}", report.display()));
+    command.arg(root().join("tests/programs").join(program).with_extension("cu"));
+    succeed(&mut command);
+    let lines = std::fs::read_to_string(&report).expect("a report");
+    let mut verdicts: Vec<_> = lines
+        .lines()
+        .map(|line| {
+            let pair: serde_json::Value = serde_json::from_str(line).expect("a line of JSON");
+            format!("{} {} {}", pair["host"]["name"], pair["device"]["name"], pair["outcome"])
+        })
+        .collect();
+    verdicts.sort();
+    verdicts
+}
+
+/// Calls look otherwise on AArch64, and LLVM arranges code by other costs.
+#[test]
+fn verdicts_are_those_of_this_machine() {
+    built();
+    let folder = tempfile::tempdir().expect("a folder");
+    for program in [
+        "accept_conditional_device",
+        "accept_device_buffer_each_round",
+        "accept_splice_exceptions",
+        "accept_splice_solve",
+        "accept_splice_two_sites",
+        "vector_of_dynamic_size",
+        "vector_that_may_be_empty",
+    ] {
+        let here = verdicts(program, &[], folder.path());
+        assert!(here.iter().any(|pair| pair.ends_with("\"mergeable\"")), "{program}: {here:?}");
+        assert_eq!(verdicts(program, &[TARGET], folder.path()), here, "{program}");
+    }
+}

@@ -1,6 +1,6 @@
 //! What a launch's configuration proves of a kernel that writes all of a parameter, if it has the threads.
 
-use super::kernels::{for_aarch64, KERNEL, STUB, STUB_NAME, launch, table};
+use super::kernels::{KERNEL, STUB, STUB_NAME, for_aarch64, launch, table};
 use super::registration;
 use crate::effects::{Count, ParamEffect, WritesAll};
 

@@ -49,8 +49,9 @@ pub(crate) fn install(context: &Context, missing: &dyn Fn() -> Vec<&'static Piec
         let mut command = Command::new(words.next().unwrap_or(&"env"));
         tool::run(command.args(words))
     };
-    let apt =
-        |arguments: &[&str]| root(&[&["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q", "-y"], arguments].concat());
+    let apt = |arguments: &[&str]| {
+        root(&[&["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q", "-y"], arguments].concat())
+    };
     if foreign {
         root(&["dpkg", "--add-architecture", "arm64"]).map_err(|error| give_up(&error.to_string()))?;
     }

@@ -110,10 +110,11 @@ impl Settings {
             "1" => Some(true),
             _ => None,
         })?;
-        let memory = choose(&lookup, "UMA_DEVICE_MEMORY", "a number of bytes, with K, M or G behind it", |text| match text {
-            "" => Some(None),
-            _ => bytes(text).filter(|bytes| (1..=REGION_BYTES / 2).contains(bytes)).map(Some),
-        })?;
+        let memory =
+            choose(&lookup, "UMA_DEVICE_MEMORY", "a number of bytes, with K, M or G behind it", |text| match text {
+                "" => Some(None),
+                _ => bytes(text).filter(|bytes| (1..=REGION_BYTES / 2).contains(bytes)).map(Some),
+            })?;
         Ok(Settings { access, schedule, link, poison, memory })
     }
 }
