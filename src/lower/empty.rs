@@ -53,9 +53,9 @@ fn empty<'m>(flow: &Flow<'m>, allocation: &Allocation<'m>) -> Option<Empty<'m>> 
         let known = incoming.iter().all(|(input, _)| input.is_null() || *input == call);
         // A loop that fills the buffer may be left out as well, and its guard may have been joined with the allocation's.
         let is_empty = |from: Block<'m>| {
-            known_on(flow, from, join).is_some_and(|known| {
-                allocation.size_operands.iter().any(|size| known.evaluate(*size) == Some(0))
-            }) && concerns_only(flow, from, join, call, &[call, joined])
+            known_on(flow, from, join)
+                .is_some_and(|known| allocation.size_operands.iter().any(|size| known.evaluate(*size) == Some(0)))
+                && concerns_only(flow, from, join, call, &[call, joined])
         };
         let edges: Vec<_> = incoming.iter().map(|(_, from)| *from).filter(|from| is_empty(*from)).collect();
         let nulls_are_empty = incoming.iter().all(|(input, from)| !input.is_null() || edges.contains(from));

@@ -197,8 +197,8 @@ fn only_value<'m>(flow: &Flow<'m>, phi: Value<'m>) -> Option<Value<'m>> {
     let is_value = |input: Value<'m>, from: Block<'m>| {
         input == value
             || input.constant_uint().is_some_and(|constant| {
-                let comes_before = !value.is_instruction()
-                    || from.terminator().is_some_and(|end| flow.dominates_always(value, end));
+                let comes_before =
+                    !value.is_instruction() || from.terminator().is_some_and(|end| flow.dominates_always(value, end));
                 comes_before && known_on(flow, from, block).and_then(|known| known.evaluate(value)) == Some(constant)
             })
     };

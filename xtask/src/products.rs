@@ -80,7 +80,7 @@ pub(crate) fn install(from: &Path, to: &Path) -> Result<(), Failure> {
     fs::rename(&fresh, to).map_err(|error| Failure::io("write", to, &error))
 }
 
-fn link(target: &str, at: &Path) -> Result<(), Failure> {
+pub(crate) fn link(target: &str, at: &Path) -> Result<(), Failure> {
     match fs::read_link(at) {
         Ok(present) if present == Path::new(target) => Ok(()),
         _ => {

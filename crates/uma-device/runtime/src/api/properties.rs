@@ -2,7 +2,7 @@
 
 use super::{Context, put};
 use crate::error::{CudaError, Result};
-use crate::host::engine::{settings, total_memory};
+use crate::host::engine::settings;
 use crate::host::launching::{MAX_BLOCK, MAX_GRID};
 use crate::host::registry::DEFAULT_SHARED;
 use crate::settings::{Access, Link, Settings};
@@ -173,7 +173,7 @@ pub unsafe fn get_device_properties(_: Context, target: *mut Properties, device:
         uuid,
         luid: [0; 8],
         luid_mask: 0,
-        total_global_mem: total_memory(),
+        total_global_mem: settings.total_memory(),
         shared_per_block: get(8) as usize,
         registers_per_block: get(12),
         warp_size: get(10),
