@@ -82,7 +82,7 @@ pub(crate) fn install(from: &Path, to: &Path) -> Result<(), Failure> {
 }
 
 /// As [`install`], for a static archive, whose symbols are hidden in the copy.
-fn install_hidden(from: &Path, to: &Path) -> Result<(), Failure> {
+pub(crate) fn install_hidden(from: &Path, to: &Path) -> Result<(), Failure> {
     replace(from, to, |fresh| {
         let mut bytes = fs::read(from).map_err(|error| Failure::io("read", from, &error))?;
         archive::hide_symbols(&mut bytes)
@@ -103,7 +103,7 @@ fn replace(from: &Path, to: &Path, write: impl FnOnce(&Path) -> Result<(), Failu
     fs::rename(&fresh, to).map_err(|error| Failure::io("write", to, &error))
 }
 
-fn link(target: &str, at: &Path) -> Result<(), Failure> {
+pub(crate) fn link(target: &str, at: &Path) -> Result<(), Failure> {
     match fs::read_link(at) {
         Ok(present) if present == Path::new(target) => Ok(()),
         _ => {

@@ -17,6 +17,7 @@ uma-clang++: clang++ for CUDA programs that run on the CPU device
 Takes clang++'s options. Its own:
   --image-only      write the kernels of one .cu file as an image, without a host half
   --save-ir=PREFIX  keep the device IR of each step as PREFIX.STEP.ll
+  --target=TRIPLE   the CPU to compile for: that of another machine (aarch64-linux-gnu), for which its C library must be installed
   --verbose         show the commands that are run
   --cuda-path=DIR   CUDA toolkit (headers); default: CUDA_PATH, then `cuda` next to the build
   -cudart=KIND      the runtime that a program is linked with: shared (-lcudart, the default), static
@@ -105,7 +106,6 @@ const WITH_VALUE: &[&str] = &[
     "-MT",
     "-MQ",
     "-MJ",
-    "-target",
     "-arch",
     "-e",
     "-rpath",
@@ -134,6 +134,7 @@ pub(crate) fn split(arguments: Vec<String>) -> Result<Request, String> {
                     "error: {argument} is not supported by the CPU device: each file must define the device functions that it calls"
                 ));
             }
+            "-target" => request.items.push(Item::Flag(vec![format!("--target={}", value("-target")?)])),
             option if WITH_VALUE.contains(&option) => {
                 let value = value(option)?;
                 // The architecture is this device's, whichever was asked for.
@@ -188,6 +189,7 @@ impl Request {
         let single =
             |prefix: &str| self.flags().filter_map(|flag| flag[0].strip_prefix(prefix).map(str::to_owned)).last();
         ImageOptions {
+            triple: single("--target="),
             cpu: single("-march="),
             debug: single("-g").is_some_and(|level| level != "0"),
             save_ir: self.save_ir.as_ref().map(PathBuf::from),
@@ -388,5 +390,9 @@ mod tests {
         assert_eq!(request.cuda_inputs(), ["a.cu"]);
         let options = request.image_options();
         assert_eq!((options.cpu.as_deref(), options.debug), (Some("native"), true));
+        for named in ["--target=aarch64-linux-gnu a.cu", "-target aarch64-linux-gnu a.cu"] {
+            let request = split(words(named)).unwrap();
+            assert_eq!(request.image_options().triple.as_deref(), Some("aarch64-linux-gnu"));
+        }
     }
 }

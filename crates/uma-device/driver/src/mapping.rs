@@ -50,6 +50,17 @@ fn resize(file: &OwnedFd, bytes: usize) -> io::Result<()> {
     }
 }
 
+/// Bytes of a memory file.
+pub fn file_bytes(file: RawFd) -> io::Result<usize> {
+    // SAFETY: all-zero is a valid stat.
+    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: fstat takes any descriptor and reports errors; `stat` is writable.
+    match unsafe { libc::fstat(file, &mut stat) } {
+        0 => usize::try_from(stat.st_size).map_err(io::Error::other),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Gives the pages of `offset..offset + bytes` back to the system; they read as zeroes afterwards.
 pub fn punch_hole(file: RawFd, offset: usize, bytes: usize) -> io::Result<()> {
     let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;

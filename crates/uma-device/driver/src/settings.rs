@@ -1,5 +1,7 @@
 //! The modes of the device, read once from `UMA_DEVICE_*`. A value that is not known is an error that names the known ones.
 
+use crate::layout::REGION_BYTES;
+use crate::mapping::page_size;
 use std::fmt;
 
 /// Who may touch managed memory while the device works.
@@ -43,6 +45,9 @@ pub struct Settings {
     pub link: Link,
     /// `UMA_DEVICE_POISON`: new memory is filled with [`POISON`].
     pub poison: bool,
+    /// `UMA_DEVICE_MEMORY`: bytes that the device has; `None` is what the machine has. Little memory also takes little address space, of
+    /// which an emulator (qemu-user) keeps a table.
+    pub memory: Option<usize>,
 }
 
 /// What fills new memory with `UMA_DEVICE_POISON=1`: as a float it is about -1.3e7, as an integer it is clearly no index.
@@ -68,6 +73,15 @@ impl fmt::Display for BadSetting {
 impl std::error::Error for BadSetting {}
 
 impl Settings {
+    /// Bytes of memory that the device has: where nothing is said, those of this machine are the device's too.
+    pub fn total_memory(&self) -> usize {
+        self.memory.unwrap_or_else(|| {
+            // SAFETY: sysconf has no preconditions.
+            let pages = unsafe { libc::sysconf(libc::_SC_PHYS_PAGES) };
+            usize::try_from(pages).unwrap_or(0).saturating_mul(page_size())
+        })
+    }
+
     /// Reads the environment of this process.
     pub fn from_environment() -> Result<Settings, BadSetting> {
         Settings::from_lookup(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
@@ -96,8 +110,25 @@ impl Settings {
             "1" => Some(true),
             _ => None,
         })?;
-        Ok(Settings { access, schedule, link, poison })
+        let memory =
+            choose(&lookup, "UMA_DEVICE_MEMORY", "a number of bytes, with K, M or G behind it", |text| match text {
+                "" => Some(None),
+                _ => bytes(text).filter(|bytes| (1..=REGION_BYTES / 2).contains(bytes)).map(Some),
+            })?;
+        Ok(Settings { access, schedule, link, poison, memory })
     }
+}
+
+/// `512M` → bytes.
+fn bytes(text: &str) -> Option<usize> {
+    let shift = match text.chars().last()? {
+        'K' => 10,
+        'M' => 20,
+        'G' => 30,
+        _ => 0,
+    };
+    let digits = if shift == 0 { text } else { &text[..text.len() - 1] };
+    digits.parse::<usize>().ok()?.checked_mul(1 << shift)
 }
 
 fn choose<T>(
@@ -125,6 +156,7 @@ mod tests {
         assert_eq!(settings.schedule, Schedule::Eager);
         assert_eq!(settings.link, Link::Uma);
         assert!(!settings.poison);
+        assert_eq!(settings.memory, None);
     }
 
     #[test]
@@ -133,6 +165,9 @@ mod tests {
         assert_eq!(with("UMA_DEVICE_SCHEDULE", "lazy").unwrap().schedule, Schedule::Lazy);
         assert_eq!(with("UMA_DEVICE_ACCESS", "concurrent").unwrap().access, Access::Concurrent);
         assert_eq!(with("UMA_DEVICE_LINK", "discrete").unwrap().link, Link::Discrete);
+        for (text, bytes) in [("4096", 4096), ("3K", 3 << 10), ("512M", 512 << 20), ("24G", 24 << 30)] {
+            assert_eq!(with("UMA_DEVICE_MEMORY", text).unwrap().memory, Some(bytes));
+        }
     }
 
     #[test]
@@ -142,6 +177,9 @@ mod tests {
             ("UMA_DEVICE_ACCESS", "shared", "exclusive or concurrent"),
             ("UMA_DEVICE_LINK", "pcie", "uma or discrete"),
             ("UMA_DEVICE_POISON", "yes", "0 or 1"),
+            ("UMA_DEVICE_MEMORY", "much", "a number of bytes"),
+            ("UMA_DEVICE_MEMORY", "0", "a number of bytes"),
+            ("UMA_DEVICE_MEMORY", "99999999G", "a number of bytes"),
         ] {
             let text = with(name, value).unwrap_err().to_string();
             assert!(text.contains(name) && text.contains(value) && text.contains(valid), "{text}");

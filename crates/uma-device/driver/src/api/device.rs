@@ -3,7 +3,7 @@
 use super::attributes::{COMPUTE_CAPABILITY, LAST, attribute};
 use super::{Context, put, put_if};
 use crate::error::{self, CuError, Result};
-use crate::host::engine::{settings, total_memory};
+use crate::host::engine::settings;
 use std::ffi::{c_char, c_int, c_uint};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -113,8 +113,9 @@ pub unsafe fn get_uuid(_: Context, target: *mut [u8; 16], device: c_int) -> Resu
 /// `cuDeviceTotalMem`
 pub unsafe fn total_mem(_: Context, target: *mut usize, device: c_int) -> Result {
     check(device)?;
+    let total = settings()?.total_memory();
     // SAFETY: see the parent module.
-    unsafe { put(target, total_memory()) }
+    unsafe { put(target, total) }
 }
 
 /// `cuDeviceGetAttribute`

@@ -7,8 +7,8 @@ use crate::command::{Command, Packet};
 use crate::control::{Control, SharedControl, TEXT_BYTES, futex_wait, futex_wake, spin_until, this_core};
 use crate::copies;
 use crate::error::CuError;
-use crate::layout::{REGION_BYTES, Region, STREAMS};
-use crate::mapping::{Mapping, Place, Protection};
+use crate::layout::{Region, STREAMS};
+use crate::mapping::{self, Mapping, Place, Protection};
 use crate::ring;
 use crate::settings::{Link, Schedule};
 use crate::streams::Scheduler;
@@ -30,7 +30,7 @@ pub fn run(options: StartOptions) -> io::Result<()> {
     let control: &'static Control = Box::leak(Box::new(SharedControl::open(control_fd)?));
     end::with_host(options.host_pid, socket)?;
     for (region, fd) in Region::ALL.into_iter().zip([device, managed, pinned]) {
-        let mapping = Mapping::new(fd, 0, REGION_BYTES, Place::Free(region.base()), Protection::ReadWrite)?;
+        let mapping = Mapping::new(fd, 0, mapping::file_bytes(fd)?, Place::Free(region.base()), Protection::ReadWrite)?;
         mapping.leave_out_of_dumps();
         mapping.leak();
     }

@@ -4,7 +4,7 @@ use super::blocks::Blocks;
 use super::regions::Regions;
 use crate::coverage::Coverage;
 use crate::error::{CuError, Result};
-use crate::layout::{DEVICE_ALIGN, REGION_BYTES, Region};
+use crate::layout::{DEVICE_ALIGN, Region};
 use crate::mapping::{self, Protection};
 use crate::settings::{Access, POISON, Settings};
 use crate::sync_table::Memory;
@@ -86,9 +86,10 @@ pub struct Arena {
 impl Arena {
     /// No allocations; `total` bytes can be in use.
     pub fn new(regions: Arc<Regions>, settings: &Settings, total: usize) -> Arena {
+        let blocks = [(); 3].map(|()| Blocks::new(regions.bytes()));
         Arena {
             regions,
-            blocks: [(); 3].map(|()| Blocks::new(REGION_BYTES)),
+            blocks,
             live: BTreeMap::new(),
             used: 0,
             total,
@@ -259,7 +260,7 @@ impl Arena {
             mapping::protect(start, end - start, protection).map_err(|_| CuError::OPERATING_SYSTEM)
         };
         let mut run: Option<(usize, usize)> = None;
-        let region = Region::Managed.base()..Region::Managed.base() + REGION_BYTES;
+        let region = Region::Managed.base()..Region::Managed.base() + self.regions.bytes();
         for (_, allocation) in self.live.range_mut(region) {
             if allocation.open == open || !which(allocation) {
                 continue;

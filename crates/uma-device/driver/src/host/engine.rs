@@ -3,6 +3,8 @@
 use super::regions::Regions;
 use super::state::State;
 use crate::error::{CuError, Result};
+use crate::layout::REGION_BYTES;
+use crate::mapping;
 use crate::settings::Settings;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -56,21 +58,17 @@ pub fn settings() -> Result<Settings> {
     })
 }
 
-/// Bytes of memory of this machine, which are the device's too.
-pub fn total_memory() -> usize {
-    // SAFETY: sysconf has no preconditions.
-    let (pages, page) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
-    usize::try_from(pages).unwrap_or(0).saturating_mul(usize::try_from(page).unwrap_or(0))
-}
-
 impl Engine {
     fn create() -> std::result::Result<Engine, Box<dyn std::error::Error>> {
         let settings = Settings::from_environment()?;
-        let regions = Arc::new(Regions::create()?);
+        let memory = settings.total_memory();
+        // Twice the memory, since free memory between allocations may be in pieces; all there is where nothing else was asked for.
+        let room = settings.memory.map_or(REGION_BYTES, |memory| (2 * memory).next_multiple_of(mapping::page_size()));
+        let regions = Arc::new(Regions::create(room)?);
         // SAFETY: the handler only stores to an atomic.
         unsafe { libc::pthread_atfork(None, None, Some(note_fork)) };
         crate::statistics::start();
-        let state = State::new(Arc::clone(&regions), settings, total_memory());
+        let state = State::new(Arc::clone(&regions), settings, memory);
         Ok(Engine { settings, regions, state: Mutex::new(state) })
     }
 

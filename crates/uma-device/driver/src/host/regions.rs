@@ -1,7 +1,7 @@
 //! The regions as the program maps them: at the device's addresses, closed until an allocation opens them, and once more elsewhere for the
 //! library's own copies.
 
-use crate::layout::{ARENA_BASE, REGION_BYTES, Region};
+use crate::layout::{ARENA_BASE, Region};
 use crate::mapping::{self, Mapping, Place, Protection};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -11,18 +11,19 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 pub struct Regions {
     files: [OwnedFd; 3],
     aliases: [usize; 3],
+    bytes: usize,
 }
 
 impl Regions {
-    /// Creates and maps the regions.
-    pub fn create() -> io::Result<Regions> {
+    /// Creates and maps the regions, each of `bytes`.
+    pub fn create(bytes: usize) -> io::Result<Regions> {
         let mut aliases = [0; 3];
         let mut files = Vec::with_capacity(3);
         for (region, name) in Region::ALL.into_iter().zip([c"uma-device", c"uma-managed", c"uma-pinned"]) {
-            let file = mapping::memory_file(name, REGION_BYTES)?;
-            let fixed = Mapping::new(file.as_raw_fd(), 0, REGION_BYTES, Place::Free(region.base()), Protection::None);
-            let fixed = fixed.map_err(|error| io::Error::new(error.kind(), taken(region, &error)))?;
-            let alias = Mapping::new(file.as_raw_fd(), 0, REGION_BYTES, Place::Anywhere, Protection::ReadWrite)?;
+            let file = mapping::memory_file(name, bytes)?;
+            let fixed = Mapping::new(file.as_raw_fd(), 0, bytes, Place::Free(region.base()), Protection::None);
+            let fixed = fixed.map_err(|error| io::Error::new(error.kind(), taken(region, bytes, &error)))?;
+            let alias = Mapping::new(file.as_raw_fd(), 0, bytes, Place::Anywhere, Protection::ReadWrite)?;
             fixed.leave_out_of_dumps();
             alias.leave_out_of_dumps();
             aliases[region.index()] = alias.address();
@@ -31,7 +32,12 @@ impl Regions {
             files.push(file);
         }
         let files = files.try_into().map_err(|_| io::Error::other("three regions have three files"))?;
-        Ok(Regions { files, aliases })
+        Ok(Regions { files, aliases, bytes })
+    }
+
+    /// Bytes of each region.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// The file of a region.
@@ -68,17 +74,17 @@ impl Regions {
     /// Empties all regions and closes them to the program.
     pub fn clear(&self) -> io::Result<()> {
         for region in Region::ALL {
-            mapping::protect(region.base(), REGION_BYTES, Protection::None)?;
-            mapping::punch_hole(self.file(region), 0, REGION_BYTES)?;
+            mapping::protect(region.base(), self.bytes, Protection::None)?;
+            mapping::punch_hole(self.file(region), 0, self.bytes)?;
         }
         Ok(())
     }
 }
 
-fn taken(region: Region, error: &io::Error) -> String {
+fn taken(region: Region, bytes: usize, error: &io::Error) -> String {
     format!(
         "the address range {:#x}..{:#x} (arena at {ARENA_BASE:#x}) can't be mapped: {error}; is another library there, or is address space limited (ulimit -v)?",
         region.base(),
-        region.base() + REGION_BYTES
+        region.base() + bytes
     )
 }
