@@ -9,6 +9,7 @@ use crate::ops::Observed;
 use crate::record::Record;
 
 /// What is done with observed calls.
+#[allow(clippy::large_enum_variant, reason = "a process has one of it")]
 pub(crate) enum Session {
     /// Profile and validate: the calls are made as they are, and recorded.
     Record(Record),
