@@ -15,7 +15,8 @@ use crate::failure::Failure;
 /// Reads a trace.
 pub(crate) fn trace(path: &Path) -> Result<Trace, Failure> {
     let file = File::open(path).map_err(|error| Failure::io(path, "read", &error))?;
-    Trace::read(BufReader::new(file)).map_err(|error| Failure::File { path: path.to_owned(), reason: error.to_string() })
+    Trace::read(BufReader::new(file))
+        .map_err(|error| Failure::File { path: path.to_owned(), reason: error.to_string() })
 }
 
 /// Reads a plan that the library would read too: the user's own.

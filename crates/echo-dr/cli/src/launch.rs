@@ -42,6 +42,10 @@ pub(crate) struct Run {
     pub(crate) wall: Duration,
 }
 
+/// What the library reads; none of it comes from the surroundings of a command.
+pub(crate) const VARIABLES: [&str; 6] =
+    ["ECHO_DR_MODE", "ECHO_DR_TRACE", "ECHO_DR_PLAN", "ECHO_DR_COUNTERS", "ECHO_DR_THETA_MIN", "ECHO_DR_TIMES"];
+
 /// Bytes of standard error that a failure shows.
 const SHOWN: u64 = 2000;
 
@@ -56,7 +60,11 @@ impl Launch {
     ) -> Result<Run, Failure> {
         let path = self.program.preloadable()?;
         let mut command = Command::new(&path);
-        command.args(self.program.arguments()).envs(environment.iter().copied());
+        command.args(self.program.arguments());
+        for variable in VARIABLES {
+            command.env_remove(variable);
+        }
+        command.envs(environment.iter().copied());
         command.env("LD_PRELOAD", with_preload(preload, std::env::var_os("LD_PRELOAD"))?);
         command.stdin(match &self.stdin {
             Some(file) => File::open(file).map_err(|error| Failure::io(file, "read", &error))?.into(),
@@ -82,7 +90,8 @@ impl Launch {
         };
         let start = Instant::now();
         let mut child = command.spawn().map_err(|error| Failure::io(&path, "run", &error))?;
-        let status = wait(&mut child, Duration::from_secs(self.timeout)).map_err(|error| Failure::io(&path, "wait for", &error))?;
+        let status = wait(&mut child, Duration::from_secs(self.timeout))
+            .map_err(|error| Failure::io(&path, "wait for", &error))?;
         let wall = start.elapsed();
         match status {
             Some(status) if status.code() == Some(i32::from(self.exit_code)) => Ok(Run { stdout, wall }),

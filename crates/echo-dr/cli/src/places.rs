@@ -22,8 +22,10 @@ impl Places {
     pub(crate) fn of<'a>(traces: impl IntoIterator<Item = &'a Trace>) -> Self {
         let mut places = Self::default();
         for trace in traces {
-            let modules: HashMap<u32, &str> = trace.modules.iter().map(|module| (module.id, module.path.as_str())).collect();
-            let path = |frame: &Frame| frame.module.and_then(|id| modules.get(&id)).map(PathBuf::from).unwrap_or_default();
+            let modules: HashMap<u32, &str> =
+                trace.modules.iter().map(|module| (module.id, module.path.as_str())).collect();
+            let path =
+                |frame: &Frame| frame.module.and_then(|id| modules.get(&id)).map(PathBuf::from).unwrap_or_default();
             for stack in &trace.frames {
                 let frames = stack.frames.iter().map(|frame| (path(frame), frame.offset)).collect();
                 places.stacks.insert(stack.site, frames);

@@ -5,23 +5,19 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use addr2line::Loader;
-use serde::Serialize;
 
 /// A place in a program.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place {
     /// The module's file.
     pub(crate) module: String,
     /// Offset in the module.
     pub(crate) offset: u64,
     /// The function, demangled.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) function: Option<String>,
     /// The source file.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) file: Option<String>,
     /// Its line.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) line: Option<u32>,
 }
 

@@ -30,13 +30,15 @@ impl Comparison {
     pub(crate) fn judge(&self, run: Option<&File>, reference: Option<&File>) -> Result<Option<String>, Failure> {
         let Some(run) = run else { return Ok(None) };
         if let (true, Some(reference)) = (self.compare_stdout, reference)
-            && let Some(at) = difference(run, reference).map_err(|error| Failure::io(Path::new("the output"), "read", &error))?
+            && let Some(at) =
+                difference(run, reference).map_err(|error| Failure::io(Path::new("the output"), "read", &error))?
         {
             return Ok(Some(format!("standard output differs from byte {at} on")));
         }
         let Some(check) = &self.check else { return Ok(None) };
         let input = rewound(run).map_err(|error| Failure::io(Path::new("the output"), "read", &error))?;
-        let status = Command::new("/bin/sh").args(["-c", check]).stdin(Stdio::from(input)).stdout(Stdio::null()).status();
+        let status =
+            Command::new("/bin/sh").args(["-c", check]).stdin(Stdio::from(input)).stdout(Stdio::null()).status();
         let status = status.map_err(|error| Failure::io(Path::new("/bin/sh"), "run", &error))?;
         Ok((!status.success()).then(|| format!("`{check}` says no ({status})")))
     }

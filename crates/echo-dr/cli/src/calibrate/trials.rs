@@ -125,7 +125,8 @@ fn together(
 fn units(plan: &Plan, alone: usize) -> Vec<Vec<u32>> {
     let mut pairs: Vec<&Pair> =
         plan.pairs.iter().filter(|pair| matches!(pair.state, State::Validated | State::Enabled)).collect();
-    let moved = |pair: &Pair| pair.copies.iter().map(|copy| copy.count.saturating_mul(pair.bytes)).fold(0, u64::saturating_add);
+    let moved =
+        |pair: &Pair| pair.copies.iter().map(|copy| copy.count.saturating_mul(pair.bytes)).fold(0, u64::saturating_add);
     pairs.sort_by_key(|pair| (std::cmp::Reverse(moved(pair)), pair.id));
     let (first, rest) = pairs.split_at(pairs.len().min(alone.max(1)));
     let mut units: Vec<Vec<u32>> = first.iter().map(|pair| vec![pair.id]).collect();

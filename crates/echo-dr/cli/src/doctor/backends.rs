@@ -20,7 +20,7 @@ pub(crate) struct Possible {
 /// The backends that merge.
 pub(crate) fn possible(device: DeviceFacts) -> Vec<Possible> {
     let facts = |exclusive| PairFacts { mergeable: true, exclusive, synchronous_copies: true };
-    [Backend::Managed, Backend::Mapped, Backend::System]
+    [Backend::Managed, Backend::Prefetched, Backend::Mapped, Backend::System]
         .into_iter()
         .map(|backend| {
             let (always, exclusive) = (usable(backend, device, facts(false)), usable(backend, device, facts(true)));
@@ -28,7 +28,7 @@ pub(crate) fn possible(device: DeviceFacts) -> Vec<Possible> {
             let why = match (always, exclusive) {
                 (true, _) => format!("yes, {reason}"),
                 (false, true) => format!(
-                    "only for pairs that the host never touches while the GPU works (validate --access exclusive): {reason}"
+                    "only for pairs that the host never touches while any GPU work is in flight, as validation finds out: {reason}"
                 ),
                 (false, false) => format!("no, {reason}"),
             };
@@ -40,8 +40,8 @@ pub(crate) fn possible(device: DeviceFacts) -> Vec<Possible> {
 fn reason(backend: Backend, device: DeviceFacts) -> String {
     let state = |name: &str, value: bool| format!("{name} is {}", u8::from(value));
     match backend {
-        Backend::Managed if !device.managed_memory => state("ManagedMemory", false),
-        Backend::Managed => state("ConcurrentManagedAccess", device.concurrent_managed_access),
+        Backend::Managed | Backend::Prefetched if !device.managed_memory => state("ManagedMemory", false),
+        Backend::Managed | Backend::Prefetched => state("ConcurrentManagedAccess", device.concurrent_managed_access),
         Backend::Mapped => state("CanMapHostMemory and UnifiedAddressing", device.mapped_host_memory),
         _ => state("PageableMemoryAccess", device.pageable_memory_access),
     }
@@ -87,6 +87,7 @@ mod tests {
         let backends = possible(ORIN);
         let of = |name| backends.iter().find(|backend| backend.name == name).unwrap();
         assert!(of("managed").possible && of("managed").why.contains("only for pairs"), "{backends:?}");
+        assert!(!of("managed+prefetch").possible, "nothing is moved ahead where only one side may touch it");
         assert!(of("mapped").possible && of("mapped").why.starts_with("yes"));
         assert!(!of("system").possible && of("system").why.contains("PageableMemoryAccess is 0"));
     }

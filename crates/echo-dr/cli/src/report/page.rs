@@ -218,20 +218,30 @@ pub(crate) fn duration(nanoseconds: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use echo_dr_format::site::Site;
+
     use super::*;
 
     fn page() -> Page {
-        let bar = |start, took, kind, text: &str| Bar { start, took, thread: 0, kind, text: text.to_owned() };
+        let bar =
+            |start, took, kind, text: &str| Bar { start, took, thread: 0, site: Site(0), kind, text: text.to_owned() };
         let before = Timeline {
             length: 1000,
-            bars: vec![bar(0, 400, Kind::Copy, "cudaMemcpy <h> & \"d\""), bar(500, 20, Kind::Launch, "cudaLaunchKernel")],
+            bars: vec![
+                bar(0, 400, Kind::Copy, "cudaMemcpy <h> & \"d\""),
+                bar(500, 20, Kind::Launch, "cudaLaunchKernel"),
+            ],
             left_out: 0,
         };
         Page {
             command: "./app <script>alert(1)</script>".into(),
             outcome: "1 pair is merged".into(),
             figures: vec![("share of copies".into(), "40 %".into())],
-            after: Some(Timeline { length: 600, bars: vec![bar(100, 20, Kind::Wait, "cudaDeviceSynchronize")], left_out: 3 }),
+            after: Some(Timeline {
+                length: 600,
+                bars: vec![bar(100, 20, Kind::Wait, "cudaDeviceSynchronize")],
+                left_out: 3,
+            }),
             before: Some(before),
             after_is: "Computed.".into(),
             pairs: vec![Row { number: "0".into(), host: "main a.cu:3".into(), ..Row::default() }],

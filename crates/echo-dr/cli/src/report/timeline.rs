@@ -4,6 +4,7 @@
 //! of the run, so neither a warm-up nor an odd one.
 
 use echo_dr_format::event::{Call, CopyKind, Event, WaitFor};
+use echo_dr_format::plan::Wait;
 use echo_dr_format::site::Site;
 
 /// What a call is, for its colour.
@@ -53,6 +54,8 @@ pub(crate) struct Bar {
     pub(crate) took: u64,
     /// The thread that makes it.
     pub(crate) thread: u32,
+    /// Where it is called.
+    pub(crate) site: Site,
     /// What it is.
     pub(crate) kind: Kind,
     /// In words.
@@ -109,6 +112,35 @@ pub(crate) fn between(events: &[Event], (start, end): (u64, u64)) -> Timeline {
     Timeline { length: end - start, bars, left_out }
 }
 
+/// The same iteration with copies taken out: later calls move up by the time that the skipped ones took, on every thread. Where a wait stays, it
+/// is shown without length: how much of the copy's time was waiting is not known.
+pub(crate) fn without_copies(before: &Timeline, skipped: &[(Site, Wait)]) -> Timeline {
+    let wait = |bar: &Bar| {
+        let found = skipped.iter().find(|(site, _)| *site == bar.site)?;
+        (bar.kind == Kind::Copy).then_some(found.1)
+    };
+    let mut after = Timeline { bars: Vec::new(), ..before.clone() };
+    let mut saved = 0;
+    for bar in &before.bars {
+        let start = bar.start.saturating_sub(saved);
+        let kept = wait(bar).map_or_else(
+            || Some(Bar { start, ..bar.clone() }),
+            |wait| {
+                saved += bar.took;
+                let text = match wait {
+                    Wait::Covered => return None,
+                    Wait::Stream => "wait for the stream, in the place of a copy",
+                    Wait::Device => "wait for the device, in the place of a copy",
+                };
+                Some(Bar { start, took: 0, kind: Kind::Wait, text: text.to_owned(), ..bar.clone() })
+            },
+        );
+        after.bars.extend(kept);
+    }
+    after.length = before.length.saturating_sub(saved);
+    after
+}
+
 fn bar(event: &Event, start: u64) -> Option<Bar> {
     let (kind, what) = match &event.call {
         Call::Copy { bytes, kind, .. } => {
@@ -145,7 +177,14 @@ fn bar(event: &Event, start: u64) -> Option<Bar> {
         _ => event.time,
     };
     let text = if what.is_empty() { event.api.to_string() } else { format!("{} ({what})", event.api) };
-    Some(Bar { start: began.saturating_sub(start), took: event.took, thread: event.thread, kind, text })
+    Some(Bar {
+        start: began.saturating_sub(start),
+        took: event.took,
+        thread: event.thread,
+        site: event.site,
+        kind,
+        text,
+    })
 }
 
 #[cfg(test)]
@@ -183,6 +222,16 @@ mod tests {
         assert_eq!(seen, [(0, 5, Kind::Copy), (20, 1, Kind::Launch), (30, 10, Kind::Memory)]);
         assert_eq!((timeline.length, timeline.spent(Kind::Copy), timeline.lanes()), (100, 5, vec![0]));
         assert_eq!(timeline.bars[0].text, "cudaMemcpy (1 MiB host to device)");
+    }
+
+    #[test]
+    fn skipped_copies_go_and_what_follows_moves_up() {
+        let launch = event(40, 1, 0, Call::Launch { stream: Stream::LEGACY });
+        let before = between(&[copy(20, 7), launch, copy(60, 8), copy(70, 9)], (20, 120));
+        let after = without_copies(&before, &[(Site(7), Wait::Covered), (Site(8), Wait::Device)]);
+        let seen: Vec<_> = after.bars.iter().map(|bar| (bar.start, bar.took, bar.kind)).collect();
+        assert_eq!(seen, [(15, 1, Kind::Launch), (35, 0, Kind::Wait), (40, 5, Kind::Copy)]);
+        assert_eq!(after.length, 90);
     }
 
     #[test]
