@@ -15,6 +15,8 @@ pub struct HostAlloc {
     pub align: usize,
     /// The block must be zero (calloc).
     pub zeroed: bool,
+    /// The calling thread: any number that is another one in each thread.
+    pub thread: u64,
 }
 
 /// An allocation of device memory, before it is made.
@@ -24,6 +26,8 @@ pub struct DeviceAlloc {
     pub site: Site,
     /// Size that is asked for.
     pub bytes: usize,
+    /// The calling thread.
+    pub thread: u64,
 }
 
 /// What to do with an allocation.

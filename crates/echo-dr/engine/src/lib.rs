@@ -12,9 +12,12 @@
 
 mod analyze;
 pub mod calls;
+mod matcher;
+mod pending;
 mod unifier;
 mod windows;
 
 pub use analyze::{DEFAULT_THRESHOLD, Options, OtherRun, analyze, judge};
-pub use unifier::{Unifier, WaitToken};
+pub use pending::WaitToken;
+pub use unifier::Unifier;
 pub use windows::{Fault, Memory, Protection, Windows};

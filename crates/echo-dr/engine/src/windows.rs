@@ -5,8 +5,8 @@ use echo_dr_format::finding::{Access, Finding, PairSeen};
 use echo_dr_format::plan::Plan;
 use echo_dr_format::site::Site;
 
-use crate::WaitToken;
 use crate::calls::Copy;
+use crate::pending::{Pending, WaitToken};
 
 /// What the pages of a host buffer allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +51,7 @@ pub enum Fault {
 #[derive(Debug)]
 pub struct Windows {
     _plan: Plan,
+    pending: Pending,
 }
 
 impl Windows {
@@ -58,7 +59,7 @@ impl Windows {
     #[must_use]
     pub fn new(plan: Plan, page_size: usize, exclusive: bool) -> Self {
         let _ = (page_size, exclusive);
-        Self { _plan: plan }
+        Self { _plan: plan, pending: Pending::default() }
     }
 
     /// Some pair has blocks of this size. Asked before the stack is walked for the site.
@@ -83,13 +84,13 @@ impl Windows {
     }
 
     /// A host block was allocated at `address`, on pages of its own.
-    pub fn host_alloc(&self, memory: &impl Memory, site: Site, address: usize, bytes: usize) {
-        let _ = (memory, site, address, bytes);
+    pub fn host_alloc(&self, memory: &impl Memory, site: Site, address: usize, bytes: usize, thread: u64) {
+        let _ = (memory, site, address, bytes, thread);
     }
 
     /// A device block was allocated.
-    pub fn device_alloc(&self, memory: &impl Memory, site: Site, address: usize, bytes: usize) {
-        let _ = (memory, site, address, bytes);
+    pub fn device_alloc(&self, memory: &impl Memory, site: Site, address: usize, bytes: usize, thread: u64) {
+        let _ = (memory, site, address, bytes, thread);
     }
 
     /// A host block is about to be freed or resized; its pages are open afterwards.
@@ -130,7 +131,7 @@ impl Windows {
     /// The host is about to wait.
     #[must_use]
     pub fn waiting(&self) -> WaitToken {
-        WaitToken(0)
+        self.pending.waiting()
     }
 
     /// A wait has succeeded.

@@ -45,6 +45,12 @@ impl Stream {
     pub const LEGACY: Self = Self(0);
     /// `cudaStreamPerThread`.
     pub const PER_THREAD: Self = Self(2);
+
+    /// A stream that the program created.
+    #[must_use]
+    pub fn is_own(self) -> bool {
+        self != Self::LEGACY && self != Self::PER_THREAD
+    }
 }
 
 /// What a host block is made of.

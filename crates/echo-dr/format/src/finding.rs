@@ -32,6 +32,8 @@ pub enum Trouble {
     HostWriteLost,
     /// The GPU wrote d outside the pair's windows, or an upload replaced what it had written.
     DeviceWriteLost,
+    /// A copy links a block with another one than its partner.
+    WrongPartner,
     /// The host touched h while some GPU work was in flight. No reason to reject, but managed memory must not be used where access is exclusive.
     NotExclusive(Access),
 }

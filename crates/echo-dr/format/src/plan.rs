@@ -75,9 +75,11 @@ pub struct Pair {
     pub direction: Direction,
     /// Which block comes first.
     pub first: First,
-    /// How many blocks were waiting for their partners at once, at most.
+    /// Both blocks of a pair come from one thread. Where they do not, only one may wait for its partner at a time.
+    pub same_thread: bool,
+    /// How many blocks were waiting for their partners at once, at most (in one thread, if `same_thread`).
     pub waiting: u32,
-    /// How many were alive at once, at most.
+    /// How many were alive at once, at most (of one thread, if `same_thread`).
     pub alive: u32,
     /// How many times it came to be.
     pub buffers: u64,
@@ -323,6 +325,9 @@ impl Plan {
                 || pair.alive > ALIVE_LIMIT
             {
                 return wrong("a pair has an impossible number of blocks");
+            }
+            if !pair.same_thread && pair.waiting > 1 {
+                return wrong("a pair's blocks could be taken for each other's partners");
             }
             if pair.copies.is_empty() || !pair.copies.iter().all(|copy| pair.direction.has(copy.way)) {
                 return wrong("a pair's copies do not fit its direction");

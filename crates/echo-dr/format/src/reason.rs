@@ -2,7 +2,7 @@
 //!
 //! | numbers | type | who says it |
 //! | --- | --- | --- |
-//! | EDR301 … EDR329 | [`Decline`] | the analysis of a trace, of a pair |
+//! | EDR301 … EDR330 | [`Decline`] | the analysis of a trace, of a pair |
 //! | EDR340 … EDR349 | [`Decline`] | validation, of a pair |
 //! | EDR350 … EDR359 | [`Decline`] | calibration, of a pair |
 //! | EDR360 … EDR369 | [`Refusal`] | the library, of a whole plan |
@@ -160,6 +160,11 @@ pub enum Decline {
         /// How many.
         count: u64,
     },
+    /// One side of the copies is no recorded block.
+    #[error(
+        "one side of its copies is no heap or device block that was recorded (stack, static or mapped memory, or a block below the threshold)"
+    )]
+    UnrecordedMemory,
     /// The host touches h while the GPU uses the pair.
     #[error("the host touches it while the GPU may be using it ({0:?})")]
     HostTouched(Access),
@@ -225,6 +230,7 @@ numbered!(Decline {
     "EDR327" "too-early" Self::TooEarly,
     "EDR328" "zeroed-after-use" Self::ZeroedAfterUse,
     "EDR329" "events-lost" Self::EventsLost { .. },
+    "EDR330" "unrecorded-memory" Self::UnrecordedMemory,
     "EDR340" "host-touched" Self::HostTouched(_),
     "EDR341" "launch-after-host-write" Self::LaunchAfterHostWrite,
     "EDR342" "host-write-lost" Self::HostWriteLost,
