@@ -24,6 +24,7 @@ fn pair_of(id: u32, bytes: u64) -> Pair {
         bytes,
         direction: Direction::Both,
         first: First::Host,
+        same_thread: true,
         waiting: 1,
         alive: 1,
         buffers: 1,

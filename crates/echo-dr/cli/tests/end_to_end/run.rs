@@ -1,12 +1,10 @@
 //! A plan is followed where it was made, and nowhere else.
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use common::{Run, command, counters, echo_dr, enable, own, plain, plan, text, write_plan};
+use crate::common::{Run, command, counters, echo_dr, enable, own, plain, plan, text, write_plan};
 use echo_dr_format::plan::Plan;
 
 const ARGUMENTS: [&str; 2] = ["none", "5"];
@@ -26,7 +24,8 @@ impl Tuned {
         let expected = plain(&program, &ARGUMENTS, &[]).ends(0).out;
         echo_dr(folder.path(), &[&["profile", "--", text(&program)], &ARGUMENTS[..]].concat()).ends(0);
         echo_dr(folder.path(), &["analyze", "echo-dr.trace"]).ends(0);
-        echo_dr(folder.path(), &[&["validate", "echo-dr.plan.json", "--", text(&program)], &ARGUMENTS[..]].concat()).ends(0);
+        echo_dr(folder.path(), &[&["validate", "echo-dr.plan.json", "--", text(&program)], &ARGUMENTS[..]].concat())
+            .ends(0);
         let tuned = Self { folder, program, expected };
         assert_eq!(enable(&tuned.plan()).enabled().count(), 1);
         tuned
@@ -87,7 +86,9 @@ fn in_every_order_of_the_device_the_output_stays() {
     let tuned = Tuned::new();
     for schedule in ["lazy", "eager", "random:1", "random:2"] {
         let mut run = command(tuned.folder.path());
-        run.args(["run", "echo-dr.plan.json", "--", text(&tuned.program)]).args(ARGUMENTS).env("UMA_DEVICE_SCHEDULE", schedule);
+        run.args(["run", "echo-dr.plan.json", "--", text(&tuned.program)])
+            .args(ARGUMENTS)
+            .env("UMA_DEVICE_SCHEDULE", schedule);
         let run = Run::from(run.output().unwrap()).ends(0);
         assert_eq!(run.out, tuned.expected, "{schedule}");
     }

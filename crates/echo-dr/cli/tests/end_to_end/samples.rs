@@ -1,13 +1,11 @@
 //! `tune` on the samples, compiled without the plugin: it finds the pairs that Echo-SR merges, outputs stay, and each copy that goes is counted.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use common::{command, counters, echo_dr, enable, plain, program, root, text};
+use crate::common::{command, counters, echo_dr, enable, plain, program, root, text};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -59,7 +57,8 @@ fn catalogue() -> Vec<Sample> {
 /// `name.cu:LINE` of the only line with this text.
 fn place(name: &str, part: &str) -> String {
     let source = fs::read_to_string(root().join(format!("cuda-samples/{name}.cu"))).unwrap();
-    let lines: Vec<_> = (1..).zip(source.lines()).filter(|(_, line)| line.contains(part)).map(|(number, _)| number).collect();
+    let lines: Vec<_> =
+        (1..).zip(source.lines()).filter(|(_, line)| line.contains(part)).map(|(number, _)| number).collect();
     assert_eq!(lines.len(), 1, "{part} in {name}.cu");
     format!("{name}.cu:{}", lines[0])
 }
@@ -81,7 +80,19 @@ fn check(sample: &Sample) -> String {
     let copies_before = copies(&stats);
 
     // The tests' buffers are small, and one sample copies once each way.
-    let head = ["tune", "--json", "--trials", "1", "--compare-stdout", "--threshold", "10000", "--k-min", "1", "--", text(&app)];
+    let head = [
+        "tune",
+        "--json",
+        "--trials",
+        "1",
+        "--compare-stdout",
+        "--threshold",
+        "10000",
+        "--k-min",
+        "1",
+        "--",
+        text(&app),
+    ];
     let run = echo_dr(folder.path(), &[&head[..], &arguments].concat());
     if run.code != 0 && run.code != 1 {
         return format!("tune ended with {}: {}", run.code, run.err);

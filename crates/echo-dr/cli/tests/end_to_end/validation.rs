@@ -1,10 +1,8 @@
 //! What the host does to a buffer while the GPU uses the pair is seen, named by its place, and ends the pair.
 
-mod common;
-
 use std::fs;
 
-use common::{echo_dr, own, plain, root, text};
+use crate::common::{echo_dr, own, plain, root, text};
 use serde_json::Value;
 
 /// `tune` of the program `touch` with an access of this kind: the pair's line of the report.

@@ -1,11 +1,9 @@
 //! What the commands say, and how they end, where nothing has to be merged.
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use common::{echo_dr, own, text};
+use crate::common::{echo_dr, own, text};
 
 const COMMANDS: [&str; 8] = ["tune", "run", "profile", "analyze", "validate", "calibrate", "report", "doctor"];
 
@@ -80,14 +78,19 @@ fn doctor_says_what_stands_in_the_way() {
     let folder = tempfile::tempdir().unwrap();
     let static_program = folder.path().join("static");
     fs::write(folder.path().join("a.c"), "int main(void) { return 0; }\n").unwrap();
-    let built = std::process::Command::new("cc").current_dir(folder.path()).args(["-static", "a.c", "-o", "static"]).status();
+    let built =
+        std::process::Command::new("cc").current_dir(folder.path()).args(["-static", "a.c", "-o", "static"]).status();
     assert!(built.unwrap().success());
     let run = echo_dr(folder.path(), &["doctor", "--", text(&static_program)]).ends(1);
     assert!(run.out.contains("PROBLEM") && run.out.contains("static executable"), "{}", run.out);
 
-    fs::write(folder.path().join("b.c"), "#include <stddef.h>\nvoid *malloc(size_t n) { (void)n; return NULL; }\nint main(void) { return 0; }\n")
-        .unwrap();
-    let built = std::process::Command::new("cc").current_dir(folder.path()).args(["-rdynamic", "b.c", "-o", "own"]).status();
+    fs::write(
+        folder.path().join("b.c"),
+        "#include <stddef.h>\nvoid *malloc(size_t n) { (void)n; return NULL; }\nint main(void) { return 0; }\n",
+    )
+    .unwrap();
+    let built =
+        std::process::Command::new("cc").current_dir(folder.path()).args(["-rdynamic", "b.c", "-o", "own"]).status();
     assert!(built.unwrap().success());
     let run = echo_dr(folder.path(), &["doctor", "--", "./own"]).ends(1);
     assert!(run.out.contains("its own malloc and exports it"), "{}", run.out);

@@ -1,7 +1,5 @@
 //! The command as users run it, on programs that run on the CPU device.
 
-#![allow(dead_code, reason = "each test program uses a part of it")]
-
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -16,12 +14,12 @@ use echo_dr_format::reason::Decline;
 use serde_json::Value;
 
 /// The repository.
-pub fn root() -> &'static Path {
+pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(3).expect("crates/echo-dr/cli is three folders down")
 }
 
 /// The CPU device: `bin/uma-clang++` and `lib`.
-pub fn uma() -> PathBuf {
+pub(crate) fn uma() -> PathBuf {
     let uma = root().join("target/uma");
     assert!(uma.join("bin/uma-clang++").exists(), "no CPU device in target/uma: run `cargo xtask build`");
     uma
@@ -34,14 +32,17 @@ fn library() -> &'static Path {
         let program = std::env::current_exe().expect("a test program has a path");
         let target = program.ancestors().nth(3).expect("target/<profile>/deps/<program>");
         let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "--package", "echo-dr-preload", "--target-dir"]).arg(target).current_dir(root());
+        cargo
+            .args(["build", "--quiet", "--package", "echo-dr-preload", "--target-dir"])
+            .arg(target)
+            .current_dir(root());
         assert!(cargo.status().expect("cargo runs").success(), "the library does not build");
         target.join("debug/libecho_dr.so")
     })
 }
 
 /// A program, compiled without any plugin, for the CPU device. Kept, and compiled again when a source is younger.
-pub fn program(source: &Path) -> PathBuf {
+pub(crate) fn program(source: &Path) -> PathBuf {
     // Two tests may want the same program.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -73,15 +74,15 @@ fn is_fresh(program: &Path, source: &Path, driver: &Path) -> bool {
 }
 
 /// A program of this folder.
-pub fn own(name: &str) -> PathBuf {
+pub(crate) fn own(name: &str) -> PathBuf {
     program(&root().join("crates/echo-dr/cli/tests/programs").join(format!("{name}.cu")))
 }
 
 /// What a run gave.
-pub struct Run {
-    pub code: i32,
-    pub out: String,
-    pub err: String,
+pub(crate) struct Run {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 impl From<Output> for Run {
@@ -97,14 +98,14 @@ impl From<Output> for Run {
 impl Run {
     /// Fails with all that was said if the exit code is another.
     #[track_caller]
-    pub fn ends(self, code: i32) -> Self {
+    pub(crate) fn ends(self, code: i32) -> Self {
         assert_eq!(self.code, code, "standard output:\n{}\nstandard error:\n{}", self.out, self.err);
         self
     }
 
     /// Standard output as one JSON object.
     #[track_caller]
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}:\n{}\n{}", self.out, self.err))
     }
 }
@@ -113,43 +114,50 @@ impl Run {
 fn prepared(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     command.env("LD_LIBRARY_PATH", uma().join("lib")).env("ECHO_DR_LIBRARY", library()).env_remove("LD_PRELOAD");
-    for name in ["UMA_DEVICE_SCHEDULE", "UMA_DEVICE_ACCESS", "UMA_DEVICE_LINK", "UMA_DEVICE_POISON", "UMA_DEVICE_STATS"] {
+    for name in ["UMA_DEVICE_SCHEDULE", "UMA_DEVICE_ACCESS", "UMA_DEVICE_LINK", "UMA_DEVICE_POISON", "UMA_DEVICE_STATS"]
+    {
         command.env_remove(name);
     }
     command
 }
 
 /// `echo-dr` in a folder.
-pub fn command(folder: &Path) -> Command {
+pub(crate) fn command(folder: &Path) -> Command {
     let mut command = prepared(env!("CARGO_BIN_EXE_echo-dr"));
     command.current_dir(folder);
     command
 }
 
 /// `echo-dr` with arguments in a folder.
-pub fn echo_dr<S: AsRef<OsStr>>(folder: &Path, arguments: &[S]) -> Run {
+pub(crate) fn echo_dr<S: AsRef<OsStr>>(folder: &Path, arguments: &[S]) -> Run {
     command(folder).args(arguments).output().expect("echo-dr starts").into()
 }
 
+/// `echo-dr` where no program is run.
+pub(crate) fn bare<S: AsRef<OsStr>>(folder: &Path, arguments: &[S]) -> Run {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_echo-dr"));
+    command.current_dir(folder).args(arguments).output().expect("echo-dr starts").into()
+}
+
 /// A program by itself, in modes of the device.
-pub fn plain(program: &Path, arguments: &[&str], modes: &[(&str, &str)]) -> Run {
+pub(crate) fn plain(program: &Path, arguments: &[&str], modes: &[(&str, &str)]) -> Run {
     let mut command = prepared(program);
     command.args(arguments).envs(modes.iter().copied());
     command.output().expect("the program starts").into()
 }
 
 /// Text of a path, for argument lists.
-pub fn text(path: &Path) -> &str {
+pub(crate) fn text(path: &Path) -> &str {
     path.to_str().expect("a path that is text")
 }
 
 /// The plan in a file.
-pub fn plan(path: &Path) -> Plan {
+pub(crate) fn plan(path: &Path) -> Plan {
     Plan::read(&fs::read(path).expect("a plan")).expect("it is valid")
 }
 
 /// Writes a plan as the command does: for this user alone.
-pub fn write_plan(plan: &Plan, path: &Path) {
+pub(crate) fn write_plan(plan: &Plan, path: &Path) {
     let mut text = Vec::new();
     plan.write(&mut text).expect("text");
     let _ = fs::remove_file(path);
@@ -158,7 +166,7 @@ pub fn write_plan(plan: &Plan, path: &Path) {
 }
 
 /// Enables every pair that passed validation, whatever it gains: small buffers gain too little to be sure of.
-pub fn enable(path: &Path) -> Plan {
+pub(crate) fn enable(path: &Path) -> Plan {
     let mut plan = plan(path);
     for pair in &mut plan.pairs {
         let passed = match &pair.state {
@@ -175,6 +183,6 @@ pub fn enable(path: &Path) -> Plan {
 }
 
 /// What the library counted.
-pub fn counters(path: &Path) -> Counters {
+pub(crate) fn counters(path: &Path) -> Counters {
     Counters::read(&fs::read(path).expect("counters")).expect("they are valid")
 }
