@@ -30,6 +30,8 @@ pub(crate) struct Elf {
     pub(crate) imports_driver: bool,
     /// It names the driver's file, and so opens it by itself: a static cudart inside does.
     pub(crate) names_driver: bool,
+    /// It names calls of the runtime in its data, as a static cudart does (for its error messages and its tracing).
+    pub(crate) names_runtime: bool,
     /// It has kernels in it.
     pub(crate) has_kernels: bool,
 }
@@ -112,7 +114,9 @@ fn parse(bytes: &[u8]) -> Result<Elf, String> {
         let Ok(name) = section.name() else { continue };
         found.has_kernels |= name == ".nv_fatbin" || name == "__nv_relfatbin";
         if name == ".rodata" || name == ".data" {
-            found.names_driver |= section.data().is_ok_and(|data| contains(data, b"libcuda.so"));
+            let data = section.data().unwrap_or_default();
+            found.names_driver |= contains(data, b"libcuda.so");
+            found.names_runtime |= contains(data, b"cudaMallocAsync");
         }
     }
     Ok(found)
@@ -126,10 +130,10 @@ impl Elf {
             Reaches::SharedRuntime
         } else if self.imports_driver || needs("libcuda.so") {
             Reaches::Driver
-        } else if self.names_driver {
-            if self.has_kernels { Reaches::StaticRuntime } else { Reaches::Driver }
-        } else if self.has_kernels {
+        } else if self.has_kernels || (self.names_driver && self.names_runtime) {
             Reaches::StaticRuntime
+        } else if self.names_driver {
+            Reaches::Driver
         } else {
             Reaches::Nothing
         }
@@ -214,7 +218,8 @@ mod tests {
         };
         assert_eq!(elf(|elf| elf.needed = vec!["libcudart.so.13".into()]), Reaches::SharedRuntime);
         assert_eq!(elf(|elf| elf.imports_driver = true), Reaches::Driver);
-        assert_eq!(elf(|elf| (elf.names_driver, elf.has_kernels) = (true, true)), Reaches::StaticRuntime);
+        assert_eq!(elf(|elf| elf.has_kernels = true), Reaches::StaticRuntime);
+        assert_eq!(elf(|elf| (elf.names_driver, elf.names_runtime) = (true, true)), Reaches::StaticRuntime);
         assert_eq!(elf(|elf| elf.names_driver = true), Reaches::Driver);
         assert_eq!(elf(|_| ()), Reaches::Nothing);
     }

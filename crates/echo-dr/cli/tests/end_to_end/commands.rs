@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
-use crate::common::{echo_dr, own, text};
+use crate::common::{echo_dr, own, root, text};
 
 const COMMANDS: [&str; 8] = ["tune", "run", "profile", "analyze", "validate", "calibrate", "report", "doctor"];
 
@@ -73,25 +74,35 @@ fn doctor_describes_a_program_of_the_cpu_device() {
     assert!(shown.contains("Echo can be used"), "{shown}");
 }
 
+/// Compiles a C program in a folder.
+fn cc(folder: &Path, source: &str, arguments: &[&str]) {
+    fs::write(folder.join("a.c"), source).unwrap();
+    let built =
+        std::process::Command::new("cc").current_dir(folder).args(["a.c", "-o", "app"]).args(arguments).status();
+    assert!(built.unwrap().success());
+}
+
 #[test]
 fn doctor_says_what_stands_in_the_way() {
     let folder = tempfile::tempdir().unwrap();
-    let static_program = folder.path().join("static");
-    fs::write(folder.path().join("a.c"), "int main(void) { return 0; }\n").unwrap();
-    let built =
-        std::process::Command::new("cc").current_dir(folder.path()).args(["-static", "a.c", "-o", "static"]).status();
-    assert!(built.unwrap().success());
-    let run = echo_dr(folder.path(), &["doctor", "--", text(&static_program)]).ends(1);
+    cc(folder.path(), "int main(void) { return 0; }\n", &["-static"]);
+    let run = echo_dr(folder.path(), &["doctor", "--", "./app"]).ends(1);
     assert!(run.out.contains("PROBLEM") && run.out.contains("static executable"), "{}", run.out);
 
-    fs::write(
-        folder.path().join("b.c"),
-        "#include <stddef.h>\nvoid *malloc(size_t n) { (void)n; return NULL; }\nint main(void) { return 0; }\n",
-    )
-    .unwrap();
-    let built =
-        std::process::Command::new("cc").current_dir(folder.path()).args(["-rdynamic", "b.c", "-o", "own"]).status();
-    assert!(built.unwrap().success());
-    let run = echo_dr(folder.path(), &["doctor", "--", "./own"]).ends(1);
+    let own = "#include <stddef.h>\nvoid *malloc(size_t n) { (void)n; return NULL; }\nint main(void) { return 0; }\n";
+    cc(folder.path(), own, &["-rdynamic"]);
+    let run = echo_dr(folder.path(), &["doctor", "--", "./app"]).ends(1);
     assert!(run.out.contains("its own malloc and exports it"), "{}", run.out);
+}
+
+#[test]
+fn doctor_knows_a_cudart_that_is_linked_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = "#include <cuda_runtime.h>\nint main(void) { void *p; return cudaMalloc(&p, 1); }\n";
+    let cuda = root().join("target/cuda");
+    let (headers, library) = (cuda.join("include"), cuda.join("lib/libcudart_static.a"));
+    assert!(library.exists(), "no CUDA toolkit in target/cuda: run `cargo xtask setup`");
+    cc(folder.path(), source, &["-I", text(&headers), text(&library), "-lpthread", "-ldl", "-lrt"]);
+    let run = echo_dr(folder.path(), &["doctor", "--", "./app"]).ends(0);
+    assert!(run.out.contains("libcudart linked into it"), "{}", run.out);
 }
