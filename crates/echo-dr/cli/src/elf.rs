@@ -1,12 +1,13 @@
 //! What an executable or library says of itself before it runs: how it is loaded, and how it reaches CUDA. Only the file is read.
 
-use std::fs;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use object::elf;
 use object::read::elf::{Dyn, ElfFile64, FileHeader, ProgramHeader};
-use object::{Endianness, Object, ObjectSection, ObjectSymbol};
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, ReadCache};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -67,22 +68,28 @@ pub(crate) enum Reaches {
 
 const MALLOC_FAMILY: [&str; 6] = ["malloc", "calloc", "realloc", "free", "posix_memalign", "aligned_alloc"];
 
-/// Reads what would be executed.
+/// Reads what would be executed. Of an ELF file only what is asked for: libraries of CUDA programs have gigabytes.
 pub(crate) fn executable(path: &Path) -> Result<Executable, Failure> {
-    let bytes = fs::read(path).map_err(|error| Failure::io(path, "read", &error))?;
-    if let Some(rest) = bytes.strip_prefix(b"#!") {
+    let failed = |error: std::io::Error| Failure::io(path, "read", &error);
+    let mut file = File::open(path).map_err(failed)?;
+    let mut first = Vec::new();
+    (&mut file).take(FIRST_LINE).read_to_end(&mut first).map_err(failed)?;
+    if let Some(rest) = first.strip_prefix(b"#!") {
         let line = String::from_utf8_lossy(rest.split(|byte| *byte == b'\n').next().unwrap_or_default()).into_owned();
         let interpreter = line.split_whitespace().next().unwrap_or_default();
         return Ok(Executable::Script { interpreter: interpreter.into() });
     }
-    Ok(match parse(&bytes) {
+    Ok(match parse(&ReadCache::new(file)) {
         Ok(elf) => Executable::Elf(Box::new(elf)),
         Err(reason) => Executable::Other(reason),
     })
 }
 
-fn parse(bytes: &[u8]) -> Result<Elf, String> {
-    let file: ElfFile64<'_, Endianness> =
+/// Linux looks for the interpreter's name in so many bytes.
+const FIRST_LINE: u64 = 256;
+
+fn parse(bytes: &ReadCache<File>) -> Result<Elf, String> {
+    let file: ElfFile64<'_, Endianness, &ReadCache<File>> =
         ElfFile64::parse(bytes).map_err(|error| format!("it is no 64-bit ELF file ({error})"))?;
     let endian = file.endian();
     let mut found = Elf { machine: machine(file.elf_header().e_machine(endian)), ..Elf::default() };
@@ -95,7 +102,7 @@ fn parse(bytes: &[u8]) -> Result<Elf, String> {
         let strings = file.elf_section_table().strings(endian, bytes, strings).unwrap_or_default();
         for entry in entries {
             if entry.tag32(endian) == Some(elf::DT_NEEDED)
-                && let Ok(name) = entry.string(endian, strings)
+                && let Some(Ok(name)) = entry.val32(endian).map(|at| strings.get(at))
             {
                 found.needed.push(String::from_utf8_lossy(name).into_owned());
             }
@@ -203,9 +210,9 @@ mod tests {
     fn scripts_and_texts_are_told_apart() {
         let folder = tempfile::tempdir().unwrap();
         let script = folder.path().join("script");
-        fs::write(&script, "#! /bin/sh -e\necho\n").unwrap();
+        std::fs::write(&script, "#! /bin/sh -e\necho\n").unwrap();
         assert_eq!(executable(&script).unwrap(), Executable::Script { interpreter: "/bin/sh".into() });
-        fs::write(&script, "text").unwrap();
+        std::fs::write(&script, "text").unwrap();
         assert!(matches!(executable(&script).unwrap(), Executable::Other(_)));
     }
 

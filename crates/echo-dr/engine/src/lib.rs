@@ -17,7 +17,7 @@ mod pending;
 mod unifier;
 mod windows;
 
-pub use analyze::{DEFAULT_THRESHOLD, Options, OtherRun, analyze, judge};
+pub use analyze::{DEFAULT_THRESHOLD, Options, OtherRun, analyze, judge, possible_backends};
 pub use pending::WaitToken;
 pub use unifier::Unifier;
 pub use windows::{Fault, Memory, Protection, Windows};

@@ -7,7 +7,7 @@
 //!
 //! The analysis replays a trace into the same code that a merged run uses, so "covered by an earlier wait" means the same in both.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use echo_dr_format::event::{Stream, WaitFor};
@@ -30,6 +30,8 @@ struct Slot {
     last: AtomicU64,
     /// Its launches up to here are done.
     done: AtomicU64,
+    /// It was created so that it and the legacy default stream wait for each other.
+    joins_legacy: AtomicBool,
 }
 
 /// An event that was recorded.
@@ -105,6 +107,24 @@ impl Pending {
         };
         if let Some(slot) = self.slot(stream, false) {
             slot.done.fetch_max(launches, Ordering::AcqRel);
+        }
+    }
+
+    /// A stream was created.
+    pub(crate) fn created(&self, stream: Stream, non_blocking: bool) {
+        if let Some(slot) = self.slot(stream, true) {
+            slot.joins_legacy.store(!non_blocking, Ordering::Release);
+        }
+    }
+
+    /// A copy that the host waited for was made in a stream.
+    pub(crate) fn copied(&self, token: WaitToken, stream: Stream) {
+        self.waited(token, WaitFor::Stream(stream));
+        if stream == Stream::LEGACY {
+            // Work that is put into it waits for all that was in the other streams before.
+            for slot in self.slots.iter().filter(|slot| slot.joins_legacy.load(Ordering::Acquire)) {
+                slot.done.fetch_max(token.0, Ordering::AcqRel);
+            }
         }
     }
 
@@ -198,6 +218,21 @@ mod tests {
         assert!(!pending.idle(), "another stream");
         wait(&pending, WaitFor::Stream(A));
         assert!(pending.idle());
+    }
+
+    #[test]
+    fn a_copy_in_the_legacy_stream_covers_the_streams_that_wait_for_it() {
+        let pending = Pending::default();
+        pending.created(A, false);
+        pending.created(B, true);
+        pending.launched(A);
+        pending.copied(pending.waiting(), B);
+        assert!(!pending.idle(), "a copy in another stream");
+        pending.copied(pending.waiting(), Stream::LEGACY);
+        assert!(pending.idle());
+        pending.launched(B);
+        pending.copied(pending.waiting(), Stream::LEGACY);
+        assert!(!pending.idle(), "a non-blocking stream");
     }
 
     #[test]

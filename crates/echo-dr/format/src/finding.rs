@@ -62,10 +62,14 @@ pub struct PairSeen {
     pub pair: u32,
     /// How many times its two buffers came to be.
     pub buffers: u64,
+    /// Blocks of it that could not be watched: more of them, or others, than when profiled.
+    pub unwatched: u64,
     /// How many windows opened.
     pub windows: u64,
     /// How many closed.
     pub closed: u64,
     /// Findings, the first ones included.
     pub findings: u64,
+    /// Host accesses while other GPU work was in flight were watched for, from first to last.
+    pub exclusive_watched: bool,
 }

@@ -138,16 +138,11 @@ fn units(plan: &Plan, alone: usize) -> Vec<Vec<u32>> {
 
 /// Backends that keep the program's meaning for each pair of a unit.
 fn possible(plan: &Plan, unit: &[u32], device: Attributes, wanted: &[BackendName]) -> Vec<BackendName> {
-    let fits = |backend: BackendName, pair: &Pair| {
-        let facts = echo_rt::PairFacts {
-            mergeable: true,
-            exclusive: pair.exclusive,
-            synchronous_copies: pair.copies.iter().all(|copy| !copy.asynchronous),
-        };
-        echo_rt::usable(backend.backend(), device.into(), facts)
-    };
     let pairs: Vec<&Pair> = plan.pairs.iter().filter(|pair| unit.contains(&pair.id)).collect();
-    wanted.iter().copied().filter(|backend| pairs.iter().all(|pair| fits(*backend, pair))).collect()
+    let fits = |backend: &BackendName, pair: &Pair| {
+        echo_dr_engine::possible_backends(device, pair.exclusive).contains(backend)
+    };
+    wanted.iter().copied().filter(|backend| pairs.iter().all(|pair| fits(backend, pair))).collect()
 }
 
 /// The runs of one variant beside those without.

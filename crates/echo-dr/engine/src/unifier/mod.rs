@@ -226,8 +226,13 @@ impl Unifier {
             self.pending.launched(call.stream);
         } else {
             // It came back when everything before it in its stream was done.
-            self.pending.waited(token, WaitFor::Stream(call.stream));
+            self.pending.copied(token, call.stream);
         }
+    }
+
+    /// A stream was created.
+    pub fn stream_created(&self, stream: Stream, non_blocking: bool) {
+        self.pending.created(stream, non_blocking);
     }
 
     /// cudaMemset of device memory, before it is made (it is always made).
