@@ -1,11 +1,12 @@
 //! The HTML report of a plan and a trace that are written by hand.
 
 use std::fs::{self, File};
+use std::path::Path;
 
-use crate::common::{bare, write_plan};
+use crate::common::{bare, plan, write_plan};
 use echo_dr_format::SCHEMA;
 use echo_dr_format::context::{Attributes, Context, DeviceIdentity, FileIdentity, Process};
-use echo_dr_format::event::{Call, CopyKind, Event, Shape, Stream};
+use echo_dr_format::event::{Call, CopyKind, DeviceKind, Event, HostKind, Shape, Stream};
 use echo_dr_format::finding::Access;
 use echo_dr_format::measure::{Measurement, Spread};
 use echo_dr_format::plan::{
@@ -64,7 +65,7 @@ fn pair(id: u32, state: State) -> Pair {
     }
 }
 
-fn plan() -> Plan {
+fn by_hand() -> Plan {
     let touched = Rejection { reason: Decline::HostTouched(Access::Write), site: Some(Site(999)) };
     let ineligible = Ineligible {
         host: None,
@@ -102,10 +103,17 @@ fn records() -> Vec<Record> {
     records.extend([1, 2, 3, 4, 999].map(|site| {
         Record::Frames(Frames { site: Site(site), frames: vec![Frame { module: Some(0), offset: 0x1000 + site }] })
     }));
+    let (host, device, bytes) = (0x10_0000, 0x8000_0000, 1 << 20);
+    let setup = |time, site, api: &'static str, call| {
+        Record::Event(Event { time, took: 0, thread: 0, site: Site(site), api: api.into(), call })
+    };
+    let block = Call::HostAlloc { ptr: host, bytes, align: 0, kind: HostKind::Heap };
+    records.push(setup(1, 1, "malloc", block));
+    records.push(setup(2, 2, "cudaMalloc", Call::DeviceAlloc { ptr: device, bytes, kind: DeviceKind::Plain }));
     let copy = |kind| Call::Copy {
-        dst: 1,
-        src: 2,
-        bytes: 1 << 20,
+        dst: if kind == CopyKind::HostToDevice { device } else { host },
+        src: if kind == CopyKind::HostToDevice { host } else { device },
+        bytes,
         kind,
         stream: Stream::LEGACY,
         asynchronous: false,
@@ -114,7 +122,7 @@ fn records() -> Vec<Record> {
     for round in 0..6 {
         let event = |time: u64, took, site, api: &'static str, call| {
             Record::Event(Event {
-                time: round * 1_000_000 + time,
+                time: 1000 + round * 1_000_000 + time,
                 took,
                 thread: 0,
                 site: Site(site),
@@ -130,12 +138,37 @@ fn records() -> Vec<Record> {
     records
 }
 
+fn write_trace(path: &Path) {
+    let mut trace = File::create(path).unwrap();
+    records().iter().for_each(|record| write_record(record, &mut trace).unwrap());
+}
+
+#[test]
+fn a_trace_becomes_a_plan_of_candidates_and_a_table() {
+    let folder = tempfile::tempdir().unwrap();
+    write_trace(&folder.path().join("app.trace"));
+    let report = bare(folder.path(), &["analyze", "app.trace", "--json"]).ends(0).json();
+    let pair = &report["pairs"][0];
+    assert_eq!(
+        (&pair["state"], &pair["bytes"], &pair["direction"]),
+        (&"candidate".into(), &(1 << 20).into(), &"both".into())
+    );
+    assert_eq!((&pair["host"]["text"], &pair["device"]["text"]), (&"app+0x1001".into(), &"app+0x1002".into()));
+    assert_eq!(pair["copies_per_iteration_milli"], 2000);
+    let made = plan(&folder.path().join("echo-dr.plan.json"));
+    assert_eq!((made.pairs.len(), made.loop_site.is_some()), (1, true));
+    let table = bare(folder.path(), &["analyze", "app.trace"]).ends(0).out;
+    assert!(table.contains("app+0x1001") && table.contains("1 MiB") && table.contains("not validated"), "{table}");
+    // Twelve copies a site are asked for, and there are six.
+    let table = bare(folder.path(), &["analyze", "app.trace", "--k-min", "12"]).ends(1).out;
+    assert!(table.contains("No pair") && table.contains("EDR301"), "{table}");
+}
+
 #[test]
 fn the_report_is_one_valid_file_with_both_timelines_pairs_and_reasons() {
     let folder = tempfile::tempdir().unwrap();
-    write_plan(&plan(), &folder.path().join("plan.json"));
-    let mut trace = File::create(folder.path().join("app.trace")).unwrap();
-    records().iter().for_each(|record| write_record(record, &mut trace).unwrap());
+    write_plan(&by_hand(), &folder.path().join("plan.json"));
+    write_trace(&folder.path().join("app.trace"));
 
     let run = bare(folder.path(), &["report", "plan.json", "app.trace", "-o", "app.html"]).ends(0);
     assert_eq!(run.out, "app.html\n");
@@ -174,7 +207,7 @@ fn the_report_is_one_valid_file_with_both_timelines_pairs_and_reasons() {
 #[test]
 fn without_a_trace_the_plan_alone_is_shown() {
     let folder = tempfile::tempdir().unwrap();
-    write_plan(&plan(), &folder.path().join("plan.json"));
+    write_plan(&by_hand(), &folder.path().join("plan.json"));
     let run = bare(folder.path(), &["report", "plan.json", "--json"]).ends(0);
     assert_eq!(run.json()["pairs"][0]["state"], "enabled");
     let text = fs::read_to_string(folder.path().join("echo-dr.html")).unwrap();
