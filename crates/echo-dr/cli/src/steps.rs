@@ -53,7 +53,13 @@ pub(crate) fn validate(launch: &Launch, plan: &mut Plan, to: &Path) -> Result<Tr
     let folder = temporary()?;
     let file = folder.path().join("plan.json");
     files::write_plan(plan, &file)?;
-    let mode = [("ECHO_DR_MODE", OsStr::new("validate")), ("ECHO_DR_PLAN", file.as_os_str())];
+    // Which kinds of memory a pair may have depends on it only where the host must not touch managed memory while the GPU works.
+    let is_exclusive = plan.context.device.as_ref().is_some_and(|device| !device.attributes.concurrent_managed_access);
+    let mode = [
+        ("ECHO_DR_MODE", OsStr::new("validate")),
+        ("ECHO_DR_PLAN", file.as_os_str()),
+        ("ECHO_DR_EXCLUSIVE", OsStr::new(if is_exclusive { "1" } else { "0" })),
+    ];
     let trace = recorded(launch, "it was validated", &mode, to)?;
     echo_dr_engine::judge(plan, &trace).map_err(|error| Failure::Usage(error.to_string()))?;
     Ok(trace)

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use echo_dr_format::plan::{BackendName, Plan, State};
+use echo_dr_format::plan::{BackendName, Plan};
 use indicatif::ProgressBar;
 
 use crate::failure::{Failure, Status};
@@ -105,7 +105,7 @@ impl Calibrate {
 impl Calibration {
     /// Decides on each validated pair of the plan. Returns sentences on trouble.
     pub(crate) fn run(&self, launch: &Launch, plan: &mut Plan) -> Result<Vec<String>, Failure> {
-        if !plan.pairs.iter().any(|pair| matches!(pair.state, State::Validated | State::Enabled)) {
+        if !plan.pairs.iter().any(|pair| trials::is_open(&pair.state)) {
             return Ok(Vec::new());
         }
         let chosen: Vec<BackendName> = self.backend.iter().copied().map(BackendName::from).collect();

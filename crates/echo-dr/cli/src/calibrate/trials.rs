@@ -121,10 +121,21 @@ fn together(
     Ok(())
 }
 
+/// The pair passed validation; what an earlier calibration decided of it is decided again.
+pub(crate) fn is_open(state: &State) -> bool {
+    match state {
+        State::Validated | State::Enabled => true,
+        State::Candidate => false,
+        State::Rejected(rejection) => matches!(
+            rejection.reason,
+            Decline::NoGain { .. } | Decline::NoBackend | Decline::TrialFailed | Decline::OutputDiffers
+        ),
+    }
+}
+
 /// The pairs that may be measured, in units.
 fn units(plan: &Plan, alone: usize) -> Vec<Vec<u32>> {
-    let mut pairs: Vec<&Pair> =
-        plan.pairs.iter().filter(|pair| matches!(pair.state, State::Validated | State::Enabled)).collect();
+    let mut pairs: Vec<&Pair> = plan.pairs.iter().filter(|pair| is_open(&pair.state)).collect();
     let moved =
         |pair: &Pair| pair.copies.iter().map(|copy| copy.count.saturating_mul(pair.bytes)).fold(0, u64::saturating_add);
     pairs.sort_by_key(|pair| (std::cmp::Reverse(moved(pair)), pair.id));

@@ -185,6 +185,16 @@ fn pairs_that_were_not_validated_are_never_run() {
 }
 
 #[test]
+fn what_an_earlier_calibration_decided_is_decided_again() {
+    let rejected = State::Rejected(Rejection { reason: Decline::NoGain { gain_ppm: -1 }, site: None });
+    let mut plan =
+        plan(vec![Pair { state: rejected, ..pair_of(0, 100) }, Pair { state: State::Enabled, ..pair_of(1, 50) }]);
+    decided(&mut plan, &wishes(&[BackendName::Mapped]), |id, _| if id == 0 { 100 } else { -100 });
+    assert_eq!(plan.pairs[0].state, State::Enabled);
+    assert_eq!(reason(&plan.pairs[1]), Some(&Decline::NoGain { gain_ppm: -100_000 }));
+}
+
+#[test]
 fn small_pairs_are_measured_all_at_once() {
     let mut plan = plan((0..4).map(|id| pair_of(id, 100 * u64::from(id + 1))).collect());
     let (_, runs) = decided(&mut plan, &Wishes { alone: 1, ..wishes(&[BackendName::Mapped]) }, |_, _| 10);
