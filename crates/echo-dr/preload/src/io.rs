@@ -10,47 +10,55 @@ use crate::sites::Registers;
 use crate::thread::Token;
 use crate::{local, validate};
 
+/// What a function does with the memory it is given.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Reads,
+    Writes,
+}
+use Use::{Reads, Writes};
+
 /// The program's memory is about to be given to the kernel.
 #[inline]
-fn touch(address: *const c_void, bytes: usize) {
+fn touch(does: Use, address: *const c_void, bytes: usize) {
     if let Some(validator) = validate::get()
         && validator.is_near(address as usize, bytes)
     {
-        touch_watched(validator, address as usize, bytes);
+        touch_watched(validator, does, address as usize, bytes);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn touch_watched(validator: &validate::Validator, address: usize, bytes: usize) {
+fn touch_watched(validator: &validate::Validator, does: Use, address: usize, bytes: usize) {
     // Inside another hooked call the site is not asked for: what counts is that the memory is opened.
     let site = match Token::outermost() {
         Some(token) => local::mine(&token).announced_site(&token, Registers::here()),
         None => echo_dr_format::site::Site(0),
     };
-    validator.system_call(address, bytes, site);
+    validator.system_call(address, bytes, does == Writes, site);
 }
 
 /// # Safety
 /// `vectors` are `count` valid vectors, or the kernel will refuse them.
-unsafe fn touch_vectors(vectors: *const libc::iovec, count: c_int) {
+unsafe fn touch_vectors(does: Use, vectors: *const libc::iovec, count: c_int) {
     if validate::get().is_none() || vectors.is_null() {
         return;
     }
     for at in 0..usize::try_from(count).unwrap_or(0) {
         // SAFETY: the caller's promise.
         let vector = unsafe { *vectors.add(at) };
-        touch(vector.iov_base, vector.iov_len);
+        touch(does, vector.iov_base, vector.iov_len);
     }
 }
 
 /// # Safety
 /// `message` is null or valid.
-unsafe fn touch_message(message: *const libc::msghdr) {
+unsafe fn touch_message(does: Use, message: *const libc::msghdr) {
     // SAFETY: the caller's promise.
     if let Some(message) = unsafe { message.as_ref() } {
         // SAFETY: a valid message has valid vectors.
-        unsafe { touch_vectors(message.msg_iov, c_int::try_from(message.msg_iovlen).unwrap_or(c_int::MAX)) };
+        unsafe { touch_vectors(does, message.msg_iov, c_int::try_from(message.msg_iovlen).unwrap_or(c_int::MAX)) };
     }
 }
 
@@ -80,44 +88,44 @@ type Stream = *mut libc::FILE;
 type Length = libc::socklen_t;
 
 touches! {
-    read(fd: c_int, buffer: *mut c_void, bytes: usize) -> isize, touch(buffer, bytes);
-    pread(fd: c_int, buffer: *mut c_void, bytes: usize, offset: i64) -> isize, touch(buffer, bytes);
-    pread64(fd: c_int, buffer: *mut c_void, bytes: usize, offset: i64) -> isize, touch(buffer, bytes);
-    write(fd: c_int, buffer: *const c_void, bytes: usize) -> isize, touch(buffer, bytes);
-    pwrite(fd: c_int, buffer: *const c_void, bytes: usize, offset: i64) -> isize, touch(buffer, bytes);
-    pwrite64(fd: c_int, buffer: *const c_void, bytes: usize, offset: i64) -> isize, touch(buffer, bytes);
+    read(fd: c_int, buffer: *mut c_void, bytes: usize) -> isize, touch(Writes, buffer, bytes);
+    pread(fd: c_int, buffer: *mut c_void, bytes: usize, offset: i64) -> isize, touch(Writes, buffer, bytes);
+    pread64(fd: c_int, buffer: *mut c_void, bytes: usize, offset: i64) -> isize, touch(Writes, buffer, bytes);
+    write(fd: c_int, buffer: *const c_void, bytes: usize) -> isize, touch(Reads, buffer, bytes);
+    pwrite(fd: c_int, buffer: *const c_void, bytes: usize, offset: i64) -> isize, touch(Reads, buffer, bytes);
+    pwrite64(fd: c_int, buffer: *const c_void, bytes: usize, offset: i64) -> isize, touch(Reads, buffer, bytes);
     // SAFETY: the program passes vectors.
-    readv(fd: c_int, vectors: *const libc::iovec, count: c_int) -> isize, unsafe { touch_vectors(vectors, count) };
+    readv(fd: c_int, vectors: *const libc::iovec, count: c_int) -> isize, unsafe { touch_vectors(Writes, vectors, count) };
     // SAFETY: as above.
-    writev(fd: c_int, vectors: *const libc::iovec, count: c_int) -> isize, unsafe { touch_vectors(vectors, count) };
+    writev(fd: c_int, vectors: *const libc::iovec, count: c_int) -> isize, unsafe { touch_vectors(Reads, vectors, count) };
     // SAFETY: as above.
-    preadv(fd: c_int, vectors: *const libc::iovec, count: c_int, offset: i64) -> isize, unsafe { touch_vectors(vectors, count) };
+    preadv(fd: c_int, vectors: *const libc::iovec, count: c_int, offset: i64) -> isize, unsafe { touch_vectors(Writes, vectors, count) };
     // SAFETY: as above.
-    preadv64(fd: c_int, vectors: *const libc::iovec, count: c_int, offset: i64) -> isize, unsafe { touch_vectors(vectors, count) };
+    preadv64(fd: c_int, vectors: *const libc::iovec, count: c_int, offset: i64) -> isize, unsafe { touch_vectors(Writes, vectors, count) };
     // SAFETY: as above.
-    pwritev(fd: c_int, vectors: *const libc::iovec, count: c_int, offset: i64) -> isize, unsafe { touch_vectors(vectors, count) };
+    pwritev(fd: c_int, vectors: *const libc::iovec, count: c_int, offset: i64) -> isize, unsafe { touch_vectors(Reads, vectors, count) };
     // SAFETY: as above.
-    pwritev64(fd: c_int, vectors: *const libc::iovec, count: c_int, offset: i64) -> isize, unsafe { touch_vectors(vectors, count) };
-    recv(fd: c_int, buffer: *mut c_void, bytes: usize, flags: c_int) -> isize, touch(buffer, bytes);
+    pwritev64(fd: c_int, vectors: *const libc::iovec, count: c_int, offset: i64) -> isize, unsafe { touch_vectors(Reads, vectors, count) };
+    recv(fd: c_int, buffer: *mut c_void, bytes: usize, flags: c_int) -> isize, touch(Writes, buffer, bytes);
     recvfrom(fd: c_int, buffer: *mut c_void, bytes: usize, flags: c_int, from: *mut libc::sockaddr, length: *mut Length) -> isize,
-        touch(buffer, bytes);
+        touch(Writes, buffer, bytes);
     // SAFETY: the program passes a message.
-    recvmsg(fd: c_int, message: *mut libc::msghdr, flags: c_int) -> isize, unsafe { touch_message(message) };
-    send(fd: c_int, buffer: *const c_void, bytes: usize, flags: c_int) -> isize, touch(buffer, bytes);
+    recvmsg(fd: c_int, message: *mut libc::msghdr, flags: c_int) -> isize, unsafe { touch_message(Writes, message) };
+    send(fd: c_int, buffer: *const c_void, bytes: usize, flags: c_int) -> isize, touch(Reads, buffer, bytes);
     sendto(fd: c_int, buffer: *const c_void, bytes: usize, flags: c_int, to: *const libc::sockaddr, length: Length) -> isize,
-        touch(buffer, bytes);
+        touch(Reads, buffer, bytes);
     // SAFETY: the program passes a message.
-    sendmsg(fd: c_int, message: *const libc::msghdr, flags: c_int) -> isize, unsafe { touch_message(message) };
-    getrandom(buffer: *mut c_void, bytes: usize, flags: u32) -> isize, touch(buffer, bytes);
-    fread(buffer: *mut c_void, size: usize, count: usize, stream: Stream) -> usize, touch(buffer, size.saturating_mul(count));
-    fread_unlocked(buffer: *mut c_void, size: usize, count: usize, stream: Stream) -> usize, touch(buffer, size.saturating_mul(count));
-    fwrite(buffer: *const c_void, size: usize, count: usize, stream: Stream) -> usize, touch(buffer, size.saturating_mul(count));
-    fwrite_unlocked(buffer: *const c_void, size: usize, count: usize, stream: Stream) -> usize, touch(buffer, size.saturating_mul(count));
+    sendmsg(fd: c_int, message: *const libc::msghdr, flags: c_int) -> isize, unsafe { touch_message(Reads, message) };
+    getrandom(buffer: *mut c_void, bytes: usize, flags: u32) -> isize, touch(Writes, buffer, bytes);
+    fread(buffer: *mut c_void, size: usize, count: usize, stream: Stream) -> usize, touch(Writes, buffer, size.saturating_mul(count));
+    fread_unlocked(buffer: *mut c_void, size: usize, count: usize, stream: Stream) -> usize, touch(Writes, buffer, size.saturating_mul(count));
+    fwrite(buffer: *const c_void, size: usize, count: usize, stream: Stream) -> usize, touch(Reads, buffer, size.saturating_mul(count));
+    fwrite_unlocked(buffer: *const c_void, size: usize, count: usize, stream: Stream) -> usize, touch(Reads, buffer, size.saturating_mul(count));
     // What programs that are built with checks of buffer sizes call.
-    __read_chk(fd: c_int, buffer: *mut c_void, bytes: usize, limit: usize) -> isize, touch(buffer, bytes);
-    __pread_chk(fd: c_int, buffer: *mut c_void, bytes: usize, offset: i64, limit: usize) -> isize, touch(buffer, bytes);
-    __pread64_chk(fd: c_int, buffer: *mut c_void, bytes: usize, offset: i64, limit: usize) -> isize, touch(buffer, bytes);
-    __recv_chk(fd: c_int, buffer: *mut c_void, bytes: usize, limit: usize, flags: c_int) -> isize, touch(buffer, bytes);
+    __read_chk(fd: c_int, buffer: *mut c_void, bytes: usize, limit: usize) -> isize, touch(Writes, buffer, bytes);
+    __pread_chk(fd: c_int, buffer: *mut c_void, bytes: usize, offset: i64, limit: usize) -> isize, touch(Writes, buffer, bytes);
+    __pread64_chk(fd: c_int, buffer: *mut c_void, bytes: usize, offset: i64, limit: usize) -> isize, touch(Writes, buffer, bytes);
+    __recv_chk(fd: c_int, buffer: *mut c_void, bytes: usize, limit: usize, flags: c_int) -> isize, touch(Writes, buffer, bytes);
     __fread_chk(buffer: *mut c_void, limit: usize, size: usize, count: usize, stream: Stream) -> usize,
-        touch(buffer, size.saturating_mul(count));
+        touch(Writes, buffer, size.saturating_mul(count));
 }

@@ -264,6 +264,16 @@ impl Merge {
         }
     }
 
+    pub(crate) fn after(&self, real: impl FnOnce() -> c_int, what: impl FnOnce() -> Option<Call>) -> c_int {
+        let code = real();
+        if code == 0
+            && let Some(Call::StreamCreate { stream, non_blocking }) = what()
+        {
+            self.unifier.stream_created(stream, non_blocking);
+        }
+        code
+    }
+
     pub(crate) fn reset(&self, call: &Observed<'_>, real: impl FnOnce() -> c_int) -> c_int {
         let cuda = Real::of(call.hook.layer);
         match self.unifier.reset(&cuda) {

@@ -66,7 +66,7 @@ impl<'t> Observed<'t> {
     fn after(&self, real: impl FnOnce() -> c_int, call: impl FnOnce() -> Option<Call>) -> c_int {
         match session!(real) {
             Session::Record(record) => record.after(self, real, call),
-            Session::Merge(_) => real(),
+            Session::Merge(merge) => merge.after(real, call),
         }
     }
 
@@ -186,8 +186,8 @@ impl<'t> Observed<'t> {
             let (dst, src, bytes) = unsafe { (*dsts.add(at), *srcs.add(at), *sizes.add(at)) };
             session.queried(self, dst);
             session.queried(self, src);
-            session.touched_by_call(self, dst, bytes);
-            session.touched_by_call(self, src, bytes);
+            session.touched_by_call(self, dst, bytes, true);
+            session.touched_by_call(self, src, bytes, false);
         }
         self.plain(Call::Launch { stream: self.stream(0) }, real)
     }

@@ -107,6 +107,9 @@ impl Record {
                     _ => NOWHERE,
                 };
                 // An address may have been another block's until now, so what begins a block is told with the time after the call.
+                if let Some(validator) = self.validator {
+                    validator.after(what, validator.before(what), true);
+                }
                 let time = Timed { begin: timed.begin + timed.took, ..timed };
                 self.push(call, &time, site, what);
             }
@@ -176,9 +179,9 @@ impl Record {
     }
 
     /// A function that isn't a copy of one block is about to read or write memory of the program.
-    pub(crate) fn system_call(&self, token: &Token, address: usize, bytes: usize) {
+    pub(crate) fn call_with_memory(&self, token: &Token, address: usize, bytes: usize, writes: bool) {
         if let Some(validator) = self.validator.filter(|validator| validator.is_near(address, bytes)) {
-            validator.system_call(address, bytes, self.site(token));
+            validator.system_call(address, bytes, writes, self.site(token));
         }
     }
 

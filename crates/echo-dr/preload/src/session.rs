@@ -39,10 +39,10 @@ impl Session {
         }
     }
 
-    /// A call that isn't a copy of one block reads or writes host memory.
-    pub(crate) fn touched_by_call(&self, call: &Observed<'_>, address: usize, bytes: usize) {
+    /// A call that isn't a copy of one block reads, or writes, host memory.
+    pub(crate) fn touched_by_call(&self, call: &Observed<'_>, address: usize, bytes: usize, writes: bool) {
         if let Self::Record(record) = self {
-            record.system_call(call.token, address, bytes);
+            record.call_with_memory(call.token, address, bytes, writes);
         }
     }
 }

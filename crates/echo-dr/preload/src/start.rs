@@ -120,7 +120,7 @@ fn start_recording(plan: Option<Plan>, settings: &Settings, process: Process, en
         ending.trouble = Some(sentence);
         return false;
     }
-    let validator = plan.map(|plan| validate::start(plan, settings.exclusive));
+    let validator = plan.as_ref().map(|plan| validate::start(plan, settings.exclusive));
     signals::take_fatal();
     if validator.is_some() {
         fault::prepare();

@@ -26,7 +26,7 @@ struct Means;
 static VALIDATOR: OnceLock<Validator> = OnceLock::new();
 
 /// Starts watching the pairs of a plan; the constructor does, once.
-pub(crate) fn start(plan: Plan, exclusive: bool) -> &'static Validator {
+pub(crate) fn start(plan: &Plan, exclusive: bool) -> &'static Validator {
     VALIDATOR.get_or_init(|| Validator { windows: Windows::new(plan, pages::size(), exclusive) })
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn get() -> Option<&'static Validator> {
 
 /// Findings since the last call.
 pub(crate) fn findings(time: u64) -> Vec<Finding> {
-    get().map_or_else(Vec::new, |validator| validator.windows.findings(time))
+    get().map_or_else(Vec::new, |validator| validator.windows.findings(&Means, time))
 }
 
 /// What was seen of each pair.
@@ -116,12 +116,13 @@ impl Validator {
     }
 
     pub(crate) fn copying(&self, copy: &Copy) -> WaitToken {
+        let token = self.windows.waiting();
         self.windows.copying(&Means, copy);
-        self.windows.waiting()
+        token
     }
 
-    pub(crate) fn copied(&self, copy: &Copy, _: WaitToken, succeeded: bool) {
-        self.windows.copied(&Means, copy, succeeded);
+    pub(crate) fn copied(&self, copy: &Copy, token: WaitToken, succeeded: bool) {
+        self.windows.copied(&Means, token, copy, succeeded);
     }
 
     /// Before a call that is no copy.
@@ -129,8 +130,8 @@ impl Validator {
         let token = self.windows.waiting();
         match call {
             Call::Set { dst, bytes, stream } => self.windows.set(&Means, dst as usize, bytes as usize, stream),
-            Call::Launch { stream } => self.windows.launched(&Means, stream),
-            Call::EventRecord { event, stream } => self.windows.recorded(event, stream),
+            Call::Launch { stream } => self.windows.launching(&Means, stream),
+            Call::StreamWait { .. } => self.windows.joined(),
             _ => {}
         }
         token
@@ -138,16 +139,21 @@ impl Validator {
 
     /// After it.
     pub(crate) fn after(&self, call: Call, token: WaitToken, succeeded: bool) {
-        if let Call::Wait { on } = call
-            && succeeded
-        {
-            self.windows.waited(&Means, token, on);
+        match call {
+            // A failed launch may have begun.
+            Call::Launch { stream } | Call::Set { stream, .. } => self.windows.launched(stream),
+            Call::Wait { on } if succeeded => self.windows.waited(&Means, token, on),
+            Call::EventRecord { event, stream } if succeeded => self.windows.recorded(token, event, stream),
+            Call::StreamCreate { stream, non_blocking } if succeeded => {
+                self.windows.stream_created(stream, non_blocking)
+            }
+            _ => {}
         }
     }
 
-    /// A system call is about to be given memory of the program.
-    pub(crate) fn system_call(&self, address: usize, bytes: usize, site: Site) -> bool {
-        self.windows.system_call(&Means, address, bytes, site)
+    /// A system call is about to be given memory of the program; `writes`: to write to it.
+    pub(crate) fn system_call(&self, address: usize, bytes: usize, writes: bool, site: Site) {
+        self.windows.system_call(&Means, address, bytes, writes, site);
     }
 
     /// A fault at `address`; true if it was ours and the program can go on. For a signal handler.
