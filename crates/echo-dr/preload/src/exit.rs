@@ -1,7 +1,8 @@
 //! The end of a process: the trace is finished and the counters are written, however the program ends itself.
 
 use std::collections::BTreeMap;
-use std::ffi::{c_char, c_int};
+use std::ffi::{CString, c_char, c_int};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -15,6 +16,7 @@ use crate::lookup::Slot;
 use crate::phase::Phase;
 use crate::session::{self, Session};
 use crate::table::HOOKS;
+use crate::trace::TraceFile;
 use crate::{recorder, validate};
 
 /// What is written at the end, and what is known of it at the start.
@@ -99,7 +101,11 @@ fn counters(ending: &Ending) -> Counters {
 
 fn write(path: &std::path::Path, text: &[u8]) {
     // A failure has nobody to be told: the program is ending, and its standard error may be gone.
-    let _ = crate::trace::TraceFile::create(path).map(|file| file.write(text));
+    let name = CString::new(path.as_os_str().as_bytes()).unwrap_or_default();
+    if let Ok(file) = TraceFile::create(&name) {
+        file.write(text);
+        file.close();
+    }
 }
 
 /// The loader calls it when the program has returned from main or called exit, after its exit handlers.

@@ -10,7 +10,7 @@ use echo_dr_format::event::{Call, Setup};
 
 use crate::session::{self, Session};
 use crate::thread::Token;
-use crate::{fault, pages, recorder, tracked, validate};
+use crate::{exit, fault, pages, recorder, tracked, validate};
 
 /// What is held, from before the fork until after it; the thread that forks gives it from one handler to the next.
 static HELD: AtomicPtr<Vec<Box<dyn Any>>> = AtomicPtr::new(std::ptr::null_mut());
@@ -24,7 +24,10 @@ pub(crate) fn watch() {
 }
 
 unsafe extern "C" fn before() {
-    if let (Some(Session::Record(record)), Some(token)) = (session::get(), Token::outermost()) {
+    // A fork matters to the blocks that are there: without any, nothing is told.
+    if recorder::has_events()
+        && let (Some(Session::Record(record)), Some(token)) = (session::get(), Token::outermost())
+    {
         record.event(&token, "fork", Call::Setup { what: Setup::Fork });
     }
     PARENT.store(std::process::id(), Ordering::Relaxed);
@@ -47,6 +50,7 @@ unsafe extern "C" fn after_in_parent() {
 
 unsafe extern "C" fn after_in_child() {
     release();
+    exit::this_process();
     recorder::forked(PARENT.load(Ordering::Relaxed));
     match session::get() {
         Some(Session::Record(_)) => validate::forked(),

@@ -17,7 +17,7 @@ use echo_rt::DeviceFacts;
 use crate::abi::Transfer;
 use crate::device::{self, Real};
 use crate::heap::Wanted;
-use crate::ops::Observed;
+use crate::ops::{Forward, Observed};
 use crate::sites::Registers;
 use crate::thread::{self, Token};
 use crate::tracked::{self, Block, Origin};
@@ -127,13 +127,7 @@ impl Merge {
         self.unifier.realloc(address)
     }
 
-    pub(crate) fn device_alloc(
-        &self,
-        call: &Observed<'_>,
-        out: *mut usize,
-        bytes: usize,
-        real: impl FnOnce() -> c_int,
-    ) -> c_int {
+    pub(crate) fn device_alloc(&self, call: &Observed<'_>, out: *mut usize, bytes: usize, real: Forward<'_>) -> c_int {
         if out.is_null() || !self.unifier.wants_size(bytes) {
             return real();
         }
@@ -154,7 +148,7 @@ impl Merge {
         call: &Observed<'_>,
         address: usize,
         asynchronous: bool,
-        real: impl FnOnce() -> c_int,
+        real: Forward<'_>,
     ) -> c_int {
         match self.unifier.device_free(&Real::of(call.hook.layer), address, asynchronous) {
             FreeDecision::Forward => real(),
@@ -168,7 +162,7 @@ impl Merge {
         transfer: Transfer,
         stream: Stream,
         asynchronous: bool,
-        real: impl FnOnce() -> c_int,
+        real: Forward<'_>,
     ) -> c_int {
         let Transfer { dst, src, extent: bytes, kind, shape, .. } = transfer;
         let is_near = self.unifier.is_near(dst) || self.unifier.is_near(src);
@@ -218,7 +212,7 @@ impl Merge {
         }
     }
 
-    pub(crate) fn plain(&self, _: &Observed<'_>, what: Call, real: impl FnOnce() -> c_int) -> c_int {
+    pub(crate) fn plain(&self, _: &Observed<'_>, what: Call, real: Forward<'_>) -> c_int {
         match what {
             Call::Launch { stream } => {
                 let code = real();
@@ -264,7 +258,7 @@ impl Merge {
         }
     }
 
-    pub(crate) fn after(&self, real: impl FnOnce() -> c_int, what: impl FnOnce() -> Option<Call>) -> c_int {
+    pub(crate) fn after(&self, real: Forward<'_>, what: &mut dyn FnMut() -> Option<Call>) -> c_int {
         let code = real();
         if code == 0
             && let Some(Call::StreamCreate { stream, non_blocking }) = what()
@@ -274,7 +268,7 @@ impl Merge {
         code
     }
 
-    pub(crate) fn reset(&self, call: &Observed<'_>, real: impl FnOnce() -> c_int) -> c_int {
+    pub(crate) fn reset(&self, call: &Observed<'_>, real: Forward<'_>) -> c_int {
         let cuda = Real::of(call.hook.layer);
         match self.unifier.reset(&cuda) {
             ResetDecision::Forward => real(),

@@ -13,6 +13,9 @@ use crate::thread::Token;
 /// Flag of streams that do not wait for the legacy default stream, nor it for them: `cudaStreamNonBlocking`, `CU_STREAM_NON_BLOCKING`.
 const NON_BLOCKING: u32 = 1;
 
+/// Makes the real call. (Not a type parameter: hundreds of functions of the table would each have their own copy of everything here.)
+pub(crate) type Forward<'a> = &'a mut dyn FnMut() -> c_int;
+
 /// A call of the program that no other hooked call is around.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Observed<'t> {
@@ -55,7 +58,7 @@ impl<'t> Observed<'t> {
     }
 
     /// A call whose meaning is known before it is made.
-    pub(crate) fn plain(&self, call: Call, real: impl FnOnce() -> c_int) -> c_int {
+    pub(crate) fn plain(&self, call: Call, real: Forward<'_>) -> c_int {
         match session!(real) {
             Session::Record(record) => record.plain(self, call, real),
             Session::Merge(merge) => merge.plain(self, call, real),
@@ -63,7 +66,7 @@ impl<'t> Observed<'t> {
     }
 
     /// A call whose meaning is known when it has succeeded.
-    fn after(&self, real: impl FnOnce() -> c_int, call: impl FnOnce() -> Option<Call>) -> c_int {
+    fn after(&self, real: Forward<'_>, call: &mut dyn FnMut() -> Option<Call>) -> c_int {
         match session!(real) {
             Session::Record(record) => record.after(self, real, call),
             Session::Merge(merge) => merge.after(real, call),
@@ -71,13 +74,7 @@ impl<'t> Observed<'t> {
     }
 
     /// Device memory.
-    pub(crate) fn device_alloc(
-        &self,
-        out: *mut usize,
-        bytes: usize,
-        kind: DeviceKind,
-        real: impl FnOnce() -> c_int,
-    ) -> c_int {
+    pub(crate) fn device_alloc(&self, out: *mut usize, bytes: usize, kind: DeviceKind, real: Forward<'_>) -> c_int {
         match session!(real) {
             Session::Record(record) => record.device_alloc(self, out, bytes, kind, real),
             Session::Merge(merge) if kind == DeviceKind::Plain => merge.device_alloc(self, out, bytes, real),
@@ -86,14 +83,8 @@ impl<'t> Observed<'t> {
     }
 
     /// Device memory in rows.
-    pub(crate) fn pitched_alloc(
-        &self,
-        out: *mut usize,
-        pitch: *mut usize,
-        height: usize,
-        real: impl FnOnce() -> c_int,
-    ) -> c_int {
-        self.after(real, || {
+    pub(crate) fn pitched_alloc(&self, out: *mut usize, pitch: *mut usize, height: usize, real: Forward<'_>) -> c_int {
+        self.after(real, &mut || {
             // SAFETY: the call has succeeded, so it has written both.
             let (ptr, pitch) = unsafe { (*out, *pitch) };
             Some(Call::DeviceAlloc {
@@ -105,13 +96,8 @@ impl<'t> Observed<'t> {
     }
 
     /// Device memory in planes of rows.
-    pub(crate) fn pitched_alloc_3d(
-        &self,
-        out: *mut CudaPitched,
-        extent: CudaExtent,
-        real: impl FnOnce() -> c_int,
-    ) -> c_int {
-        self.after(real, || {
+    pub(crate) fn pitched_alloc_3d(&self, out: *mut CudaPitched, extent: CudaExtent, real: Forward<'_>) -> c_int {
+        self.after(real, &mut || {
             // SAFETY: the call has succeeded, so it has written it.
             let made = unsafe { *out };
             let bytes = made.bytes(extent) as u64;
@@ -120,8 +106,8 @@ impl<'t> Observed<'t> {
     }
 
     /// Page-locked host memory.
-    pub(crate) fn page_locked_alloc(&self, out: *mut usize, bytes: usize, real: impl FnOnce() -> c_int) -> c_int {
-        self.after(real, || {
+    pub(crate) fn page_locked_alloc(&self, out: *mut usize, bytes: usize, real: Forward<'_>) -> c_int {
+        self.after(real, &mut || {
             // SAFETY: the call has succeeded, so it has written it.
             let ptr = unsafe { *out } as u64;
             Some(Call::HostAlloc { ptr, bytes: bytes as u64, align: 0, kind: HostKind::PageLocked })
@@ -129,7 +115,7 @@ impl<'t> Observed<'t> {
     }
 
     /// The end of device memory.
-    pub(crate) fn device_free(&self, address: usize, asynchronous: bool, real: impl FnOnce() -> c_int) -> c_int {
+    pub(crate) fn device_free(&self, address: usize, asynchronous: bool, real: Forward<'_>) -> c_int {
         if address == 0 {
             return real();
         }
@@ -140,12 +126,12 @@ impl<'t> Observed<'t> {
     }
 
     /// The end of page-locked host memory.
-    pub(crate) fn page_locked_free(&self, address: usize, real: impl FnOnce() -> c_int) -> c_int {
+    pub(crate) fn page_locked_free(&self, address: usize, real: Forward<'_>) -> c_int {
         self.plain(Call::HostFree { ptr: address as u64 }, real)
     }
 
     /// A copy; without a stream it is one of the functions that name none and return when it is done.
-    pub(crate) fn copy(&self, transfer: Transfer, stream: Option<usize>, real: impl FnOnce() -> c_int) -> c_int {
+    pub(crate) fn copy(&self, transfer: Transfer, stream: Option<usize>, real: Forward<'_>) -> c_int {
         let asynchronous = stream.is_some();
         let stream = self.stream(stream.unwrap_or(0));
         match session!(real) {
@@ -155,12 +141,7 @@ impl<'t> Observed<'t> {
     }
 
     /// A copy whose parameters are a structure.
-    pub(crate) fn copy_of(
-        &self,
-        transfer: Option<Transfer>,
-        stream: Option<usize>,
-        real: impl FnOnce() -> c_int,
-    ) -> c_int {
+    pub(crate) fn copy_of(&self, transfer: Option<Transfer>, stream: Option<usize>, real: Forward<'_>) -> c_int {
         match transfer {
             Some(transfer) => self.copy(transfer, stream, real),
             None => real(),
@@ -175,7 +156,7 @@ impl<'t> Observed<'t> {
         srcs: *const usize,
         sizes: *const usize,
         count: usize,
-        real: impl FnOnce() -> c_int,
+        real: Forward<'_>,
     ) -> c_int {
         if dsts.is_null() || srcs.is_null() || sizes.is_null() {
             return real();
@@ -193,18 +174,18 @@ impl<'t> Observed<'t> {
     }
 
     /// Device memory is set.
-    pub(crate) fn set(&self, dst: usize, bytes: usize, stream: usize, real: impl FnOnce() -> c_int) -> c_int {
+    pub(crate) fn set(&self, dst: usize, bytes: usize, stream: usize, real: Forward<'_>) -> c_int {
         self.plain(Call::Set { dst: dst as u64, bytes: bytes as u64, stream: self.stream(stream) }, real)
     }
 
     /// Work for the GPU.
-    pub(crate) fn launch(&self, stream: usize, real: impl FnOnce() -> c_int) -> c_int {
+    pub(crate) fn launch(&self, stream: usize, real: Forward<'_>) -> c_int {
         self.plain(Call::Launch { stream: self.stream(stream) }, real)
     }
 
     /// A stream.
-    pub(crate) fn stream_create(&self, out: *mut usize, flags: u32, real: impl FnOnce() -> c_int) -> c_int {
-        self.after(real, || {
+    pub(crate) fn stream_create(&self, out: *mut usize, flags: u32, real: Forward<'_>) -> c_int {
+        self.after(real, &mut || {
             // SAFETY: the call has succeeded, so it has written it.
             let stream = Stream(unsafe { *out } as u64);
             Some(Call::StreamCreate { stream, non_blocking: flags & NON_BLOCKING != 0 })
@@ -212,7 +193,7 @@ impl<'t> Observed<'t> {
     }
 
     /// The device is reset, or a context ends.
-    pub(crate) fn reset(&self, real: impl FnOnce() -> c_int) -> c_int {
+    pub(crate) fn reset(&self, real: Forward<'_>) -> c_int {
         match session!(real) {
             Session::Record(_) => self.plain(Call::Setup { what: Setup::Reset }, real),
             Session::Merge(merge) => merge.reset(self, real),
@@ -220,12 +201,12 @@ impl<'t> Observed<'t> {
     }
 
     /// The thread's context is another one: told as its device, where that is another one.
-    pub(crate) fn context_change(&self, real: impl FnOnce() -> c_int) -> c_int {
-        self.after(real, || crate::device::changed().map(|device| Call::SetDevice { device }))
+    pub(crate) fn context_change(&self, real: Forward<'_>) -> c_int {
+        self.after(real, &mut || crate::device::changed().map(|device| Call::SetDevice { device }))
     }
 
     /// Questions about addresses, or anything else that a merged buffer would answer otherwise.
-    pub(crate) fn queries(&self, addresses: &[usize], real: impl FnOnce() -> c_int) -> c_int {
+    pub(crate) fn queries(&self, addresses: &[usize], real: Forward<'_>) -> c_int {
         let session = session!(real);
         addresses.iter().for_each(|&address| session.queried(self, address));
         real()

@@ -9,7 +9,7 @@ use echo_dr_format::site::Site;
 
 use crate::abi::Transfer;
 use crate::heap::Wanted;
-use crate::ops::Observed;
+use crate::ops::{Forward, Observed};
 use crate::recorder::{self, Entry};
 use crate::sites::Registers;
 use crate::thread::Token;
@@ -34,7 +34,7 @@ struct Timed {
     took: u64,
 }
 
-fn timed(real: impl FnOnce() -> c_int) -> Timed {
+fn timed(real: Forward<'_>) -> Timed {
     let begin = recorder::time();
     let code = real();
     Timed { begin, code, took: recorder::time().saturating_sub(begin) }
@@ -72,7 +72,7 @@ impl Record {
         }
     }
 
-    pub(crate) fn plain(&self, call: &Observed<'_>, what: Call, real: impl FnOnce() -> c_int) -> c_int {
+    pub(crate) fn plain(&self, call: &Observed<'_>, what: Call, real: Forward<'_>) -> c_int {
         let watch = self.validator.map(|validator| validator.before(what));
         let timed = timed(real);
         if timed.code == 0 {
@@ -90,8 +90,8 @@ impl Record {
     pub(crate) fn after(
         &self,
         call: &Observed<'_>,
-        real: impl FnOnce() -> c_int,
-        what: impl FnOnce() -> Option<Call>,
+        real: Forward<'_>,
+        what: &mut dyn FnMut() -> Option<Call>,
     ) -> c_int {
         let timed = timed(real);
         if timed.code == 0
@@ -123,9 +123,9 @@ impl Record {
         out: *mut usize,
         bytes: usize,
         kind: DeviceKind,
-        real: impl FnOnce() -> c_int,
+        real: Forward<'_>,
     ) -> c_int {
-        let code = self.after(call, real, || {
+        let code = self.after(call, real, &mut || {
             // SAFETY: the call has succeeded, so it has written it.
             Some(Call::DeviceAlloc { ptr: unsafe { *out } as u64, bytes: bytes as u64, kind })
         });
@@ -146,7 +146,7 @@ impl Record {
         call: &Observed<'_>,
         address: usize,
         asynchronous: bool,
-        real: impl FnOnce() -> c_int,
+        real: Forward<'_>,
     ) -> c_int {
         if let Some(validator) = self.validator {
             validator.device_free(address);
@@ -160,7 +160,7 @@ impl Record {
         transfer: Transfer,
         stream: Stream,
         asynchronous: bool,
-        real: impl FnOnce() -> c_int,
+        real: Forward<'_>,
     ) -> c_int {
         let site = self.site(call.token);
         let Transfer { dst, src, bytes, extent, kind, shape } = transfer;

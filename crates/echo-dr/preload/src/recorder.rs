@@ -5,7 +5,8 @@
 //! the last. Whoever writes holds the writer's lock with all signals blocked, so a signal handler never waits for the thread it interrupted.
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
+use std::ffi::CString;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -60,7 +61,11 @@ struct Recorder {
 
 struct Writer {
     header: Header,
+    /// The header's line, made in advance: a signal handler may have to begin the file.
+    first_line: Vec<u8>,
     file: Option<TraceFile>,
+    /// The file's name where the run's file is another process's; made in advance too.
+    other_name: CString,
     buffer: Vec<u8>,
     /// Something failed; nothing more is tried.
     failed: bool,
@@ -90,10 +95,17 @@ pub(crate) fn ring_capacity() -> usize {
 /// Begins a trace. The file is opened now, so that a program that cannot write it is told before it runs for long.
 pub(crate) fn start(path: PathBuf, header: Header) -> std::io::Result<()> {
     let file = TraceFile::claim(&path)?;
-    let mut writer = Writer { header, file: None, buffer: Vec::with_capacity(PIECE + LINE), failed: false };
+    let mut writer = Writer {
+        header,
+        first_line: Vec::new(),
+        file: None,
+        other_name: CString::default(),
+        buffer: Vec::with_capacity(PIECE + LINE),
+        failed: false,
+    };
+    writer.prepare(&path);
     if let Some(file) = file {
         writer.begin(file);
-        writer.send();
     }
     let recorder = Recorder {
         path,
@@ -125,6 +137,11 @@ pub(crate) fn push(token: &Token, mut entry: Entry) {
     } else if !HAS_THREAD.swap(true, Ordering::Relaxed) {
         start_thread();
     }
+}
+
+/// Something was recorded.
+pub(crate) fn has_events() -> bool {
+    HAS_THREAD.load(Ordering::Relaxed)
 }
 
 /// Records something that isn't a call.
@@ -257,6 +274,7 @@ pub(crate) fn forked(parent: u32) {
     writer.buffer.clear();
     writer.header.forked_from = Some(parent);
     writer.header.pid = std::process::id();
+    writer.prepare(&recorder.path);
     // The child's copy of the descriptor would keep the file locked after the parent's end.
     if let Some(file) = writer.file.take() {
         file.close();
@@ -270,14 +288,8 @@ impl Recorder {
             let mut writer = locked(&self.writer);
             let others = std::mem::take(&mut *locked(&self.others));
             let findings = crate::validate::findings(time());
-            if writer.file.is_none()
-                && !writer.failed
-                && (!others.is_empty() || local::all().any(|local| !local.ring.is_empty()))
-            {
-                match TraceFile::create(&name_for(&self.path, std::process::id())) {
-                    Ok(file) => writer.begin(file),
-                    Err(error) => writer.fail(&error),
-                }
+            if !others.is_empty() {
+                writer.open();
             }
             others.iter().for_each(|record| writer.line(record));
             writer.take_events();
@@ -288,12 +300,30 @@ impl Recorder {
 }
 
 impl Writer {
+    fn prepare(&mut self, path: &Path) {
+        self.first_line.clear();
+        if serde_json::to_writer(&mut self.first_line, &Record::Header(self.header.clone())).is_ok() {
+            self.first_line.push(b'\n');
+        }
+        self.other_name = name_for(path, std::process::id());
+    }
+
+    /// Opens a file of this process's own, if it has none.
+    fn open(&mut self) {
+        if self.file.is_some() || self.failed {
+            return;
+        }
+        match TraceFile::create(&self.other_name) {
+            Ok(file) => self.begin(file),
+            Err(error) => self.fail(&error),
+        }
+    }
+
     fn begin(&mut self, file: TraceFile) {
-        self.file = Some(file);
-        let header = Record::Header(self.header.clone());
-        // The arguments may be long; what a line may have at most is the format's business.
-        if serde_json::to_writer(&mut self.buffer, &header).is_ok() {
-            self.buffer.push(b'\n');
+        if file.write(&self.first_line) {
+            self.file = Some(file);
+        } else {
+            self.fail(&std::io::Error::last_os_error());
         }
     }
 
@@ -319,6 +349,7 @@ impl Writer {
             let thread = local.number.load(Ordering::Relaxed);
             // SAFETY: the writer's lock is held, so this is the only consumer.
             while let Some(Entry { time, took, site, api, call }) = unsafe { local.ring.pop() } {
+                self.open();
                 self.line(&Record::Event(Event { time, took, thread, site, api: api.into(), call }));
                 let counter = if self.file.is_some() { &WRITTEN } else { &LOST };
                 counter.fetch_add(1, Ordering::Relaxed);

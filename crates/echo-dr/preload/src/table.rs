@@ -136,8 +136,9 @@ macro_rules! shim {
             // SAFETY: the slot holds the real function of this name, whose type this is.
             let function = unsafe { std::mem::transmute::<usize, unsafe extern "C" fn($($type),*) -> c_int>(address) };
             // SAFETY: the arguments are the program's.
-            let $real = || unsafe { function($($arg),*) };
-            let Some(token) = Token::outermost() else { return $real() };
+            let mut real = || unsafe { function($($arg),*) };
+            let Some(token) = Token::outermost() else { return real() };
+            let $real: crate::ops::Forward<'_> = &mut real;
             hook.count();
             let $call = Observed::new(&token, hook);
             $body

@@ -3,10 +3,10 @@
 //! The file belongs to the first process of a run that opens it: it is locked while that process lives, and a process that finds it locked
 //! (started by the first one, say) writes to FILE.<pid>. Writes go to the kernel directly: the C library's are hooked.
 
-use std::ffi::{CString, c_int};
+use std::ffi::{CStr, CString, c_int};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// An open trace.
 #[derive(Debug)]
@@ -15,16 +15,17 @@ pub(crate) struct TraceFile {
 }
 
 /// The name for the process `pid` that can't have the file itself.
-pub(crate) fn name_for(path: &Path, pid: u32) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{pid}"));
-    PathBuf::from(name)
+pub(crate) fn name_for(path: &Path, pid: u32) -> CString {
+    let mut name = path.as_os_str().as_bytes().to_vec();
+    name.extend(format!(".{pid}").bytes());
+    // A path with a NUL inside is no file's: opening the empty name fails, and says so.
+    CString::new(name).unwrap_or_default()
 }
 
 impl TraceFile {
     /// Opens the run's file, emptied; `None` where another process has it.
     pub(crate) fn claim(path: &Path) -> io::Result<Option<Self>> {
-        let fd = open(path)?;
+        let fd = open(&CString::new(path.as_os_str().as_bytes())?)?;
         // SAFETY: fd was just opened.
         if unsafe { libc::flock(fd, libc::LOCK_EX | libc::LOCK_NB) } != 0 {
             // SAFETY: fd is this function's own.
@@ -36,8 +37,8 @@ impl TraceFile {
         Ok(Some(Self { fd }))
     }
 
-    /// Opens a file of this process's own, emptied.
-    pub(crate) fn create(path: &Path) -> io::Result<Self> {
+    /// Opens a file of this process's own, emptied. Safe in a signal handler.
+    pub(crate) fn create(path: &CStr) -> io::Result<Self> {
         let fd = open(path)?;
         // SAFETY: fd was just opened.
         unsafe { libc::ftruncate(fd, 0) };
@@ -65,8 +66,7 @@ impl TraceFile {
     }
 }
 
-fn open(path: &Path) -> io::Result<c_int> {
-    let path = CString::new(path.as_os_str().as_bytes())?;
+fn open(path: &CStr) -> io::Result<c_int> {
     let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND | libc::O_CLOEXEC | libc::O_NOFOLLOW;
     // SAFETY: the path ends in NUL.
     let fd = unsafe { libc::open(path.as_ptr(), flags, 0o600) };

@@ -108,6 +108,10 @@ fn replay(blocks: &[usize], shown: &BTreeSet<(usize, usize)>, history: &History,
             Arrival::Deviation(_) => return None,
         }
     }
+    // Blocks of one pair that came from two threads have missed each other.
+    if buffers != shown.len() as u64 {
+        return None;
+    }
     let waiting = u32::try_from(waiting).ok().filter(|&waiting| same_thread || waiting == 1)?;
     let first = match (host_first, device_first) {
         (true, true) => First::Either,

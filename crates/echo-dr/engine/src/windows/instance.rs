@@ -23,14 +23,17 @@ use echo_dr_format::event::Stream;
 use echo_dr_format::finding::Trouble;
 use echo_dr_format::plan::Direction;
 
-use super::guard::{Guard, SlotId};
+use super::guard::{Guard, Seen, SlotId};
 use super::{Memory, Protection};
 use crate::pending::Pending;
 
 /// Where the pair is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    Fresh,
+    Fresh {
+        /// Work from before h was there may still write d, so h is closed until a wait.
+        busy: bool,
+    },
     Open {
         /// GPU work was begun since it opened.
         launched: bool,
@@ -88,7 +91,7 @@ pub(super) struct Scene<'a, M> {
 
 impl Instance {
     /// Both blocks are there.
-    pub(super) fn complete<M: Memory>(&mut self, scene: &Scene<'_, M>) -> Option<Trouble> {
+    pub(super) fn complete<M: Memory>(&mut self, scene: &Scene<'_, M>) {
         let used = self.device.is_some_and(|device| device.born != scene.pending.launches());
         if let Some(device) = &mut self.device {
             device.baseline = scene.memory.device_digest(device.address, self.bytes);
@@ -97,9 +100,11 @@ impl Instance {
             // d has, or will have, a value for h. What the host does with h before the download is lost, and merged it would not be.
             self.open(scene, true);
         } else if let Some(host) = self.host {
-            scene.guard.set(scene.memory, host.slot, Protection::ReadOnly, false);
+            let busy = used && !self.idle(scene);
+            self.stage = Stage::Fresh { busy };
+            let level = if busy { Protection::Closed } else { Protection::ReadOnly };
+            scene.guard.set(scene.memory, host.slot, level, false);
         }
-        None
     }
 
     /// Before the pair's upload.
@@ -107,7 +112,7 @@ impl Instance {
         let (Some(host), Some(device)) = (self.host, self.device) else { return None };
         let now = scene.memory.device_digest(device.address, self.bytes);
         let expected = match self.stage {
-            Stage::Fresh => device.baseline,
+            Stage::Fresh { .. } => device.baseline,
             Stage::Shut { digest } => Some(digest),
             // The host could not write h, so the upload would bring back what d held, were it not changed.
             Stage::Open { .. } => Some(scene.memory.host_digest(host.address, self.bytes)),
@@ -129,8 +134,15 @@ impl Instance {
     pub(super) fn downloading<M: Memory>(&mut self, scene: &Scene<'_, M>) -> Option<Trouble> {
         let host = self.host?;
         let lost = scene.guard.is_dirty(host.slot) && !self.equal(scene);
+        // Nothing kept the host from reading h since the GPU wrote d, and merged it would have read that.
+        let early =
+            matches!(self.stage, Stage::Fresh { .. }) && self.device.is_some_and(|device| self.wrote(scene, device));
         scene.guard.lend(scene.memory, host.slot, true);
-        lost.then_some(Trouble::HostWriteLost)
+        match (lost, early) {
+            (true, _) => Some(Trouble::HostWriteLost),
+            (false, true) => Some(Trouble::DeviceWriteLost),
+            (false, false) => None,
+        }
     }
 
     /// After it. One that returned when it was done waited for what d was written by, so the window closes.
@@ -139,7 +151,7 @@ impl Instance {
         let Some(host) = self.host else { return };
         scene.guard.clean(host.slot);
         if asynchronous {
-            self.stage = Stage::Open { launched: true, downloading: true, compared: scene.pending.launches() };
+            self.stage = Stage::Open { launched: true, downloading: true, compared: u64::MAX };
             self.close_pages(scene);
         } else if self.idle(scene) {
             self.shut(scene, scene.memory.host_digest(host.address, self.bytes));
@@ -150,27 +162,36 @@ impl Instance {
         }
     }
 
-    /// Work was put, or is about to be put, into a stream. `known`: it is known to write d.
-    pub(super) fn launched<M: Memory>(&mut self, scene: &Scene<'_, M>, stream: Stream, known: bool) -> Option<Trouble> {
+    /// Work is about to be put into a stream. `known`: it is known to write d. Reads that were on trial are judged first, since later work could
+    /// bring back what earlier work changed.
+    pub(super) fn launched<M: Memory>(
+        &mut self,
+        scene: &Scene<'_, M>,
+        stream: Stream,
+        known: bool,
+    ) -> Option<(Trouble, Option<Seen>)> {
         let (Some(host), Some(_)) = (self.host, self.device) else { return None };
         if !known && !self.may_use(stream, scene.joined) {
             return None;
         }
-        match &mut self.stage {
+        match self.stage {
             // Of an input nothing is in d yet that the GPU could want; whether it writes d shows at the upload.
-            Stage::Fresh if self.direction != Direction::Output => return None,
-            Stage::Fresh => scene.guard.clean(host.slot),
-            Stage::Shut { .. } if scene.guard.is_dirty(host.slot) => return Some(Trouble::LaunchAfterHostWrite),
+            Stage::Fresh { .. } if self.direction != Direction::Output => return None,
+            Stage::Fresh { .. } => scene.guard.clean(host.slot),
+            Stage::Shut { .. } if scene.guard.is_dirty(host.slot) => {
+                return Some((Trouble::LaunchAfterHostWrite, None));
+            }
             Stage::Shut { .. } => {}
-            Stage::Open { launched, .. } => {
-                *launched = true;
-                if known {
-                    self.close_pages_strictly(scene);
+            Stage::Open { .. } => {
+                if let Some((trouble, seen)) = self.settle(scene) {
+                    return Some((trouble, Some(seen)));
                 }
-                return None;
             }
         }
-        self.open(scene, true);
+        match &mut self.stage {
+            Stage::Open { launched, .. } => *launched = true,
+            Stage::Fresh { .. } | Stage::Shut { .. } => self.open(scene, true),
+        }
         if known {
             self.close_pages_strictly(scene);
         }
@@ -178,9 +199,13 @@ impl Instance {
     }
 
     /// A wait has succeeded. A read that was on trial may turn out wrong.
-    pub(super) fn waited<M: Memory>(&mut self, scene: &Scene<'_, M>) -> Option<(Trouble, super::guard::Seen)> {
-        let Stage::Open { launched: true, downloading, compared } = self.stage else { return None };
+    pub(super) fn waited<M: Memory>(&mut self, scene: &Scene<'_, M>) -> Option<(Trouble, Seen)> {
         let host = self.host?;
+        if self.stage == (Stage::Fresh { busy: true }) && self.idle(scene) {
+            self.stage = Stage::Fresh { busy: false };
+            scene.guard.set(scene.memory, host.slot, Protection::ReadOnly, false);
+        }
+        let Stage::Open { launched: true, downloading, compared } = self.stage else { return None };
         let launches = scene.pending.launches();
         if compared == launches || !self.idle(scene) {
             return None;
@@ -198,6 +223,16 @@ impl Instance {
         doubtful.map(|seen| (Trouble::HostTouched(seen.access), seen))
     }
 
+    /// The pair ends, or the run does: reads that were on trial are judged now.
+    pub(super) fn settle<M: Memory>(&mut self, scene: &Scene<'_, M>) -> Option<(Trouble, Seen)> {
+        let seen = scene.guard.take_doubtful(self.host?.slot)?;
+        if self.equal(scene) {
+            self.close_pages(scene);
+            return None;
+        }
+        Some((Trouble::HostTouched(seen.access), seen))
+    }
+
     /// d is about to be freed, with h alive. What the GPU has made of d stays in h, if it was not downloaded.
     pub(super) fn device_freed<M: Memory>(&mut self, scene: &Scene<'_, M>) {
         if let Stage::Open { .. } = self.stage
@@ -208,6 +243,12 @@ impl Instance {
             scene.guard.set(scene.memory, host.slot, Protection::Open, false);
         }
         self.device = None;
+    }
+
+    /// d is not what it was when the pair was complete.
+    fn wrote<M: Memory>(&self, scene: &Scene<'_, M>, device: Device) -> bool {
+        let now = scene.memory.device_digest(device.address, self.bytes);
+        now.is_none() || now != device.baseline
     }
 
     /// h and d hold the same bytes now.

@@ -199,6 +199,10 @@ impl Windows {
         self.absorb(&mut watch, memory);
         let is_it = |instance: &Instance| instance.host.is_some_and(|host| host.address == address);
         if let Some(place) = watch.instances.iter().position(is_it) {
+            self.settle(&mut watch, memory, address);
+            if watch.instances.get(place).is_none_or(|instance| !is_it(instance)) {
+                return;
+            }
             let instance = watch.instances.swap_remove(place);
             watch.pairs[instance.pair].matcher.leave(instance.key);
             if let Some(host) = instance.host {
@@ -213,6 +217,7 @@ impl Windows {
         self.absorb(&mut watch, memory);
         let joined = watch.joined;
         let is_it = |instance: &Instance| instance.device.is_some_and(|device| device.address == address);
+        self.settle(&mut watch, memory, address);
         if let Some(place) = watch.instances.iter().position(is_it) {
             let key = watch.instances[place].key;
             let pair = watch.instances[place].pair;
@@ -254,7 +259,7 @@ impl Windows {
             }
             for instance in watch.instances.iter_mut().filter(|instance| instance.has_device_in(call.dst, call.bytes)) {
                 let trouble = instance.launched(&scene, call.stream, true);
-                troubles.extend(trouble.map(|trouble| (instance.pair, trouble, None)));
+                troubles.extend(trouble.map(|(trouble, seen)| (instance.pair, trouble, seen)));
             }
             self.absorb(&mut watch, memory);
         }
@@ -388,6 +393,17 @@ impl Windows {
         findings
     }
 
+    /// The run ends: what is still open is judged. Before the last [`Windows::findings`], while the device can still be read if possible.
+    pub fn finish(&self, memory: &impl Memory) {
+        let mut watch = self.lock();
+        self.absorb(&mut watch, memory);
+        let hosts: Vec<usize> =
+            watch.instances.iter().filter_map(|instance| instance.host.map(|host| host.address)).collect();
+        for address in hosts {
+            self.settle(&mut watch, memory, address);
+        }
+    }
+
     /// What was seen of each pair.
     #[must_use]
     pub fn seen(&self) -> Vec<PairSeen> {
@@ -422,8 +438,16 @@ impl Windows {
         watch.next_key += 1;
         watch.pairs[pair].matcher.wait(side, thread, key);
         let direction = self.pairs[pair].direction;
-        let mut instance =
-            Instance { key, pair, direction, bytes, host: None, device: None, stream: None, stage: Stage::Fresh };
+        let mut instance = Instance {
+            key,
+            pair,
+            direction,
+            bytes,
+            host: None,
+            device: None,
+            stream: None,
+            stage: Stage::Fresh { busy: false },
+        };
         put(&mut instance);
         watch.instances.push(instance);
     }
@@ -458,12 +482,13 @@ impl Windows {
             let known = writes.is_some_and(|(dst, bytes)| instance.has_device_in(dst, bytes));
             // A set touches what it sets, and nothing else.
             if writes.is_none() || known {
-                troubles.extend(instance.launched(&scene, stream, known).map(|trouble| (instance.pair, trouble)));
+                let trouble = instance.launched(&scene, stream, known);
+                troubles.extend(trouble.map(|(trouble, seen)| (instance.pair, trouble, seen)));
             }
             watch.count(place, was_open);
         }
-        for (pair, trouble) in troubles {
-            self.reject(&mut watch, memory, pair, trouble, None);
+        for (pair, trouble, seen) in troubles {
+            self.reject(&mut watch, memory, pair, trouble, seen);
         }
         self.fly(&mut watch, memory);
     }
@@ -490,6 +515,19 @@ impl Windows {
             if let Some(host) = instance.host.filter(|_| watched || !flight) {
                 self.guard.set_flight(memory, host.slot, flight);
             }
+        }
+    }
+
+    /// Judges the reads that were on trial of the pair with a block at `address`.
+    fn settle(&self, watch: &mut Watch, memory: &impl Memory, address: usize) {
+        let scene = self.scene(memory, watch.joined);
+        let is_it = |instance: &&mut Instance| {
+            instance.host.is_some_and(|host| host.address == address)
+                || instance.device.is_some_and(|device| device.address == address)
+        };
+        let instance = watch.instances.iter_mut().find(is_it);
+        if let Some((pair, Some((trouble, seen)))) = instance.map(|instance| (instance.pair, instance.settle(&scene))) {
+            self.reject(watch, memory, pair, trouble, Some(seen));
         }
     }
 
