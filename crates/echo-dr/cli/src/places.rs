@@ -1,8 +1,9 @@
 //! Sites of traces as places that a person finds.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use echo_dr_format::finding::{Access, Trouble};
 use echo_dr_format::report::Place;
 use echo_dr_format::site::Site;
 use echo_dr_format::trace::{Frame, Trace};
@@ -14,6 +15,8 @@ use crate::symbols::Symbols;
 pub(crate) struct Places {
     /// Stacks, innermost frame first; the path is empty for code of no file.
     stacks: HashMap<Site, Vec<(PathBuf, u64)>>,
+    /// Sites of instructions that accessed memory: there the innermost frame is the instruction itself, not what it returns to.
+    accesses: HashSet<Site>,
     symbols: Symbols,
 }
 
@@ -30,18 +33,31 @@ impl Places {
                 let frames = stack.frames.iter().map(|frame| (path(frame), frame.offset)).collect();
                 places.stacks.insert(stack.site, frames);
             }
+            places.accesses.extend(
+                trace.findings.iter().filter(|found| is_instruction(found.trouble)).filter_map(|found| found.site),
+            );
         }
         places
     }
 
     /// The place of a site.
     pub(crate) fn place(&mut self, site: Site) -> Place {
-        let stack = self.stacks.get(&site).map(Vec::as_slice).unwrap_or_default();
+        let mut stack = self.stacks.get(&site).cloned().unwrap_or_default();
+        if let Some((_, offset)) = stack.first_mut().filter(|_| self.accesses.contains(&site)) {
+            // As if it were returned to.
+            *offset += 1;
+        }
         let frames: Vec<_> = stack.iter().map(|(path, offset)| self.symbols.place(path, *offset).to_string()).collect();
         let place = self.symbols.of_stack(stack.iter().map(|(path, offset)| (Path::new(path), *offset)));
         let text = place.map_or_else(|| format!("site {site}"), |place| place.to_string());
         Place { site, text, frames }
     }
+}
+
+/// The finding is of a load or a store, not of a call.
+fn is_instruction(trouble: Trouble) -> bool {
+    let (Trouble::HostTouched(access) | Trouble::NotExclusive(access)) = trouble else { return false };
+    matches!(access, Access::Read | Access::Write | Access::Unknown)
 }
 
 #[cfg(test)]
