@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::hash::Hasher as _;
-use std::os::unix::fs::FileExt as _;
+use std::os::fd::AsRawFd as _;
 
 use rustc_hash::FxHasher;
 
@@ -15,8 +15,25 @@ const PIECE: usize = 1 << 18;
 /// keeps from reading.
 pub(crate) fn digest(address: usize, bytes: usize) -> u64 {
     let Ok(memory) = File::open("/proc/self/mem") else { return 0 };
-    let mut read = |piece: &mut [u8], offset: usize| memory.read_exact_at(piece, (address + offset) as u64).is_ok();
+    let mut read = |piece: &mut [u8], offset: usize| read_exact_at(&memory, piece, address + offset);
     digest_of(bytes, &mut read).unwrap_or(0)
+}
+
+/// The system call itself: `pread64` is one of our hooks, which would ask the engine about `piece` while the engine, which wants this digest, holds
+/// its lock.
+fn read_exact_at(file: &File, mut piece: &mut [u8], mut at: usize) -> bool {
+    while !piece.is_empty() {
+        // SAFETY: `piece` is memory that may be written, as long as its length says.
+        let got = unsafe { libc::syscall(libc::SYS_pread64, file.as_raw_fd(), piece.as_mut_ptr(), piece.len(), at) };
+        match usize::try_from(got) {
+            Ok(got) if got > 0 => {
+                piece = &mut piece[got..];
+                at += got;
+            }
+            _ => return false,
+        }
+    }
+    true
 }
 
 /// The same digest of device memory, once the device has done everything.

@@ -294,6 +294,11 @@ impl Windows {
             }
             watch.count(place, was_open);
         }
+        if succeeded && !call.asynchronous && call.kind != CopyKind::DeviceToDevice {
+            // The program waited for this copy, and so for the work before it: the round of other pairs may end here.
+            self.absorb(&mut watch, memory);
+            self.close(&mut watch, memory);
+        }
         self.land(&mut watch, memory);
     }
 
@@ -338,6 +343,12 @@ impl Windows {
         self.pending.waited(token, on);
         let mut watch = self.lock();
         self.absorb(&mut watch, memory);
+        self.close(&mut watch, memory);
+        self.land(&mut watch, memory);
+    }
+
+    /// Something the program waited for is done: windows whose work is done with it close.
+    fn close(&self, watch: &mut Watch, memory: &impl Memory) {
         let scene = self.scene(memory, watch.joined);
         let mut troubles = Vec::new();
         for place in 0..watch.instances.len() {
@@ -347,9 +358,8 @@ impl Windows {
             watch.count(place, was_open);
         }
         for (pair, trouble, seen) in troubles {
-            self.reject(&mut watch, memory, pair, trouble, Some(seen));
+            self.reject(watch, memory, pair, trouble, Some(seen));
         }
-        self.land(&mut watch, memory);
     }
 
     /// A system call is about to read (or, if `writes`, write) memory of the program; watched pages there allow it afterwards.
