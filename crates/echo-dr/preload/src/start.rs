@@ -17,7 +17,7 @@ use crate::phase::Phase;
 use crate::record::Record;
 use crate::session::{self, Session};
 use crate::settings::Settings;
-use crate::{exit, fault, fork, identity, malloc, pages, recorder, say, signals, stack, validate};
+use crate::{device, exit, fault, fork, identity, malloc, pages, recorder, say, signals, stack, validate};
 
 static SAY: say::Once = say::Once::new();
 
@@ -99,6 +99,7 @@ fn start(settings: Settings) -> bool {
 }
 
 fn start_merging(plan: Plan, path: PathBuf, settings: &Settings) {
+    device::have_driver();
     let merge = Merge::new(plan, path, settings.times.is_some());
     malloc::THRESHOLD.store(merge.threshold(), Ordering::Relaxed);
     session::set(Session::Merge(merge));
