@@ -133,6 +133,8 @@ mutants! {
         => "lib analysis::tests::traps::a_wait_on_one_branch_only_orders_nothing_behind_the_join";
     S2StreamWaitScope: "S2", "a wait for a stream covers no other stream"
         => "lib analysis::tests::rules::a_wait_for_a_stream_does_not_cover_another_stream";
+    S2FreeMayWait: "S2", "a cudaFree that stays is not counted on to wait"
+        => "lib analysis::tests::rules::a_cudafree_that_stays_is_not_counted_on_to_wait";
     S2EventWaitScope: "S2", "a wait for an event covers no other work"
         => "lib analysis::tests::traps::an_event_recorded_before_the_loop_does_not_cover_work_of_the_loop";
     S2RecordReplaces: "S2", "an event covers what its last record covers"
@@ -286,7 +288,13 @@ mutants! {
     PlanReleases: "R4", "and p's release"
         => "lib analysis::tests::examples::figure_1_is_accepted_with_one_wait_for_the_kernel";
 
+    // Repair.
+    RepairInside: "repair", "a wait stands before or behind all that an instruction does"
+        => "lib analysis::tests::repairs::what_a_callee_does_in_its_middle_is_not_repaired";
+
     // Lowering.
+    LowerEmptyTellsTheWay: "lower", "what is chosen where a buffer has no bytes is not taken for what is chosen otherwise"
+        => "lib lower::tests::empty::what_is_chosen_on_one_way_only_keeps_both";
     LowerWrap: "lower", "arithmetic that may wrap is not taken apart"
         => "lib lower::tests::pointers::sizes_are_equal_only_where_their_values_are";
     LowerAddressWrap: "lower", "neither is that of addresses"
@@ -311,6 +319,8 @@ mutants! {
         => "lib lower::tests::shapes::a_way_that_only_a_failed_allocation_takes_ends_without_return";
     LowerOrderWithoutPremise: "lower", "the order of allocations is that of the whole control flow"
         => "lib lower::tests::shapes::an_allocation_that_hangs_on_the_success_of_another_comes_before_nothing";
+    LowerExit: "lower", "a program that ends well has done its work, with a device or without"
+        => "lib lower::tests::shapes::a_program_that_ends_well_has_done_its_work";
     LowerThrow: "lower", "a throw goes on in the caller"
         => "lib lower::tests::shapes::a_throw_leaves_the_function_and_does_not_end_the_program";
     LowerCaptureAnywhere: "lower", "a capture anywhere in the module concerns every function"

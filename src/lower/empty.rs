@@ -9,8 +9,9 @@
 //! Why the edge may be ruled out, and so may `if (h) delete h`:
 //! - For the buffer's own pair: with n = 0 neither half has a byte, so nothing accesses p. In P' the null pointer flows where P's did, the
 //!   device half is null as well (P's cudaMalloc of zero bytes makes it so), copies of nothing and frees of null do nothing in both.
-//! - For all else: between the branch and `join` there is nothing but what concerns this buffer. So a run that takes the edge does what
-//!   some run on the graph does, less what it does to a buffer without bytes. Anything else between them, and the edge stays.
+//! - For all else: between the branch and `join` there is nothing but what concerns this buffer, and no number or pointer is another one
+//!   behind `join` because of the way that was taken (`src = n == 0 ? a : b` would be `b` on the graph). So a run that takes the edge does
+//!   what some run on the graph does, less what it does to a buffer without bytes. Anything else, and the edge stays.
 
 use std::collections::HashSet;
 
@@ -21,6 +22,7 @@ use crate::analysis::program::Space;
 use crate::calls::models::Action;
 use crate::calls::{Callee, classify};
 use crate::ir::{Block, IntPredicate, Opcode, Value};
+use crate::mutants::{Mutant, off};
 
 /// How deep a size is taken apart to see that it is zero where a number is.
 const MAX_DEPTH: u32 = 8;
@@ -57,7 +59,8 @@ fn empty<'m>(flow: &Flow<'m>, allocation: &Allocation<'m>) -> Option<Empty<'m>> 
         let is_empty = |from: Block<'m>| {
             tests_zero(from, join).is_some_and(|zero| {
                 allocation.size_operands.iter().any(|size| is_zero_with(*size, zero, from, MAX_DEPTH))
-            }) && concerns_only(flow, from, join, call, &[call, joined])
+                    && concerns_only(flow, from, join, Some(zero), call, &[call, joined])
+            })
         };
         let edges: Vec<_> = incoming.iter().map(|(_, from)| *from).filter(|from| is_empty(*from)).collect();
         let nulls_are_empty = incoming.iter().all(|(input, from)| !input.is_null() || edges.contains(from));
@@ -114,12 +117,13 @@ fn is_zero_with<'m>(number: Value<'m>, zero: Value<'m>, from: Block<'m>, depth: 
     }
 }
 
-/// Is there nothing on the ways from the branch to `join`, its edge to there left out, but what concerns the buffer that `call` allocates?
-/// `names`: the values that are its pointer.
+/// Is there nothing on the ways from the branch to `join`, its edge to there left out, but what concerns the buffer that `call` allocates, and
+/// does nothing else tell behind `join` which way it was? `zero`: what is zero on that edge. `names`: the values that are the buffer's pointer.
 pub(super) fn concerns_only<'m>(
     flow: &Flow<'m>,
     branch: Block<'m>,
     join: Block<'m>,
+    zero: Option<Value<'m>>,
     call: Value<'m>,
     names: &[Value<'m>],
 ) -> bool {
@@ -152,6 +156,30 @@ pub(super) fn concerns_only<'m>(
             block.instructions().next().is_some_and(|own| flow.dominates_always(first, own))
                 && block.instructions().all(|instruction| instruction == call || concerns(instruction, names))
         })
+        && (off(Mutant::LowerEmptyTellsTheWay) || is_the_same_behind(branch, join, &comes, zero, names))
+}
+
+/// Has each phi of `join` the same value on the edge from the branch as on every edge from `between`, or is it a pointer into the buffer?
+fn is_the_same_behind<'m>(
+    branch: Block<'m>,
+    join: Block<'m>,
+    between: &HashSet<Block<'m>>,
+    zero: Option<Value<'m>>,
+    names: &[Value<'m>],
+) -> bool {
+    let is_same = |here: Value<'m>, there: Value<'m>| {
+        here == there
+            || here.is_undef()
+            || here.is_null() && there.ty().is_pointer() && points_into(there, names, &mut HashSet::new())
+            || here.constant_uint() == Some(0) && zero.is_some_and(|zero| is_zero_with(there, zero, branch, MAX_DEPTH))
+    };
+    join.instructions().map_while(|phi| (phi.opcode() == Some(Opcode::LLVMPHI)).then(|| phi.incoming())).all(
+        |incoming| {
+            let here = incoming.iter().find(|(_, from)| *from == branch).map(|(input, _)| *input);
+            let mut there = incoming.iter().filter(|(_, from)| between.contains(from));
+            here.is_some_and(|here| there.all(|(there, _)| is_same(here, *there)))
+        },
+    )
 }
 
 /// Does the instruction do nothing to any memory but the buffer's?

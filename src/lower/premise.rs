@@ -90,7 +90,7 @@ fn failures<'m>(
     let may_fail = |block: Block<'m>, to: Block<'m>, tested: Value<'m>| {
         let call = flow.only_input(tested).unwrap_or(tested);
         empties.iter().find(|empty| empty.call == call || empty.joined == call).is_none_or(|empty| {
-            tested == empty.call || concerns_only(flow, block, to, empty.call, &[empty.call, empty.joined])
+            tested == empty.call || concerns_only(flow, block, to, None, empty.call, &[empty.call, empty.joined])
         })
     };
     let edges: HashMap<Block<'m>, Block<'m>> = flow
