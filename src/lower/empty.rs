@@ -16,16 +16,14 @@
 use std::collections::HashSet;
 
 use super::allocations::{Allocation, Delivery, space};
+use super::edges::known_on;
 use super::flow::Flow;
 use super::intrinsics::{Intrinsic, intrinsic};
 use crate::analysis::program::Space;
 use crate::calls::models::Action;
 use crate::calls::{Callee, classify};
-use crate::ir::{Block, IntPredicate, Opcode, Value};
+use crate::ir::{Block, Opcode, Value};
 use crate::mutants::{Mutant, off};
-
-/// How deep a size is taken apart to see that it is zero where a number is.
-const MAX_DEPTH: u32 = 8;
 
 /// A buffer that is not allocated where it has no bytes.
 #[derive(Clone, Debug)]
@@ -57,10 +55,9 @@ fn empty<'m>(flow: &Flow<'m>, allocation: &Allocation<'m>) -> Option<Empty<'m>> 
         let known = incoming.iter().all(|(input, _)| input.is_null() || *input == call);
         // A loop that fills the buffer may be left out as well, and its guard may have been joined with the allocation's.
         let is_empty = |from: Block<'m>| {
-            tests_zero(from, join).is_some_and(|zero| {
-                allocation.size_operands.iter().any(|size| is_zero_with(*size, zero, from, MAX_DEPTH))
-                    && concerns_only(flow, from, join, Some(zero), call, &[call, joined])
-            })
+            known_on(flow, from, join)
+                .is_some_and(|known| allocation.size_operands.iter().any(|size| known.evaluate(*size) == Some(0)))
+                && concerns_only(flow, from, join, call, &[call, joined])
         };
         let edges: Vec<_> = incoming.iter().map(|(_, from)| *from).filter(|from| is_empty(*from)).collect();
         let nulls_are_empty = incoming.iter().all(|(input, from)| !input.is_null() || edges.contains(from));
@@ -73,72 +70,35 @@ fn empty<'m>(flow: &Flow<'m>, allocation: &Allocation<'m>) -> Option<Empty<'m>> 
     })
 }
 
-/// What is zero if control goes from a block to `target`.
-fn tests_zero<'m>(block: Block<'m>, target: Block<'m>) -> Option<Value<'m>> {
-    let condition = block.terminator()?.branch_condition()?;
-    let predicate = condition.integer_predicate()?;
-    let tested = condition.operand(0)?;
-    let [yes, no] = block.successors()[..] else { return None };
-    let is_zero = match predicate {
-        IntPredicate::LLVMIntEQ => yes,
-        IntPredicate::LLVMIntNE => no,
-        _ => return None,
-    };
-    let against_zero = condition.operand(1).is_some_and(|zero| zero.constant_uint() == Some(0));
-    (against_zero && yes != no && is_zero == target).then_some(tested)
-}
-
-/// Is the number zero where `zero` is, if control has come by way of the end of `from`?
-fn is_zero_with<'m>(number: Value<'m>, zero: Value<'m>, from: Block<'m>, depth: u32) -> bool {
-    if number == zero || number.constant_uint() == Some(0) {
-        return true;
-    }
-    if depth == 0 || !number.is_instruction() {
-        return false;
-    }
-    let operand = |index| number.operand(index).is_some_and(|operand| is_zero_with(operand, zero, from, depth - 1));
-    match number.opcode() {
-        Some(Opcode::LLVMPHI) => {
-            let incoming = number.incoming();
-            incoming.iter().any(|(input, by)| *by == from && is_zero_with(*input, zero, from, depth - 1))
-        }
-        Some(Opcode::LLVMMul | Opcode::LLVMAnd) => operand(0) || operand(1),
-        Some(
-            Opcode::LLVMShl
-            | Opcode::LLVMLShr
-            | Opcode::LLVMAShr
-            | Opcode::LLVMZExt
-            | Opcode::LLVMSExt
-            | Opcode::LLVMUDiv
-            | Opcode::LLVMSDiv
-            | Opcode::LLVMFreeze,
-        ) => operand(0),
-        _ => false,
-    }
-}
-
-/// Is there nothing on the ways from the branch to `join`, its edge to there left out, but what concerns the buffer that `call` allocates, and
-/// does nothing else tell behind `join` which way it was? `zero`: what is zero on that edge. `names`: the values that are the buffer's pointer.
+/// Is there nothing on the ways from the branch to `join`, its edge to there left out, but what concerns the buffer that `call` allocates?
+/// `names`: the values that are its pointer.
 pub(super) fn concerns_only<'m>(
     flow: &Flow<'m>,
     branch: Block<'m>,
     join: Block<'m>,
-    zero: Option<Value<'m>>,
     call: Value<'m>,
     names: &[Value<'m>],
 ) -> bool {
+    between(flow, branch, join).is_some_and(|blocks| {
+        let instructions = blocks.into_iter().flat_map(Block::instructions);
+        instructions.into_iter().all(|instruction| instruction == call || concerns(instruction, names))
+    })
+}
+
+/// The blocks on the ways from the branch to `join`, its edge to there left out; `None` if other ways lead into them.
+fn between<'m>(flow: &Flow<'m>, branch: Block<'m>, join: Block<'m>) -> Option<HashSet<Block<'m>>> {
     let [start] = flow.successors(branch).filter(|successor| *successor != join).collect::<Vec<_>>()[..] else {
-        return false;
+        return None;
     };
-    let mut between = HashSet::from([start]);
+    let mut behind = HashSet::from([start]);
     let mut open = vec![start];
     while let Some(block) = open.pop() {
-        open.extend(flow.successors(block).filter(|next| *next != join && between.insert(*next)));
+        open.extend(flow.successors(block).filter(|next| *next != join && behind.insert(*next)));
     }
     // Behind an exception, or an exit, control does not come to `join` any more.
     let mut comes: HashSet<Block<'m>> = HashSet::new();
     loop {
-        let more: Vec<_> = between
+        let more: Vec<_> = behind
             .iter()
             .filter(|block| !comes.contains(*block))
             .filter(|block| flow.successors(**block).any(|next| next == join || comes.contains(&next)))
@@ -149,37 +109,43 @@ pub(super) fn concerns_only<'m>(
         }
         comes.extend(more);
     }
-    let Some(first) = start.instructions().next() else { return false };
-    comes.contains(&start)
-        && !comes.contains(&branch)
-        && comes.iter().all(|block| {
-            block.instructions().next().is_some_and(|own| flow.dominates_always(first, own))
-                && block.instructions().all(|instruction| instruction == call || concerns(instruction, names))
-        })
-        && (off(Mutant::LowerEmptyTellsTheWay) || is_the_same_behind(branch, join, &comes, zero, names))
+    let first = start.instructions().next()?;
+    let is_behind_start =
+        |block: &Block<'m>| block.instructions().next().is_some_and(|own| flow.dominates_always(first, own));
+    (comes.contains(&start) && !comes.contains(&branch) && comes.iter().all(is_behind_start)).then_some(comes)
 }
 
-/// Has each phi of `join` the same value on the edge from the branch as on every edge from `between`, or is it a pointer into the buffer?
-fn is_the_same_behind<'m>(
-    branch: Block<'m>,
-    join: Block<'m>,
-    between: &HashSet<Block<'m>>,
-    zero: Option<Value<'m>>,
-    names: &[Value<'m>],
-) -> bool {
-    let is_same = |here: Value<'m>, there: Value<'m>| {
-        here == there
-            || here.is_undef()
-            || here.is_null() && there.ty().is_pointer() && points_into(there, names, &mut HashSet::new())
-            || here.constant_uint() == Some(0) && zero.is_some_and(|zero| is_zero_with(there, zero, branch, MAX_DEPTH))
+/// Is behind `join` everything, but the pointers into the buffer, as if control had come there by way of the buffer's allocation? Then some
+/// edge from there that is not ruled out gives each phi the value that the branch's edge gives it.
+pub(super) fn is_the_same_behind<'m>(flow: &Flow<'m>, branch: Block<'m>, join: Block<'m>, names: &[Value<'m>]) -> bool {
+    if off(Mutant::LowerEmptyTellsTheWay) {
+        return true;
+    }
+    let known = known_on(flow, branch, join);
+    // A phi of the block behind the branch, for control that comes from there.
+    let input = |value: Value<'m>| {
+        let incoming = value.incoming();
+        incoming.iter().find(|(_, from)| *from == branch).map_or(value, |(input, _)| *input)
     };
-    join.instructions().map_while(|phi| (phi.opcode() == Some(Opcode::LLVMPHI)).then(|| phi.incoming())).all(
-        |incoming| {
-            let here = incoming.iter().find(|(_, from)| *from == branch).map(|(input, _)| *input);
-            let mut there = incoming.iter().filter(|(_, from)| between.contains(from));
-            here.is_some_and(|here| there.all(|(there, _)| is_same(here, *there)))
-        },
-    )
+    let is_same = |here: Value<'m>, there: Value<'m>| {
+        let there_is = |constant| known.as_ref().and_then(|known| known.evaluate(there)) == Some(constant);
+        here == input(there)
+            || here.is_undef()
+            || here.ty().is_pointer() && here.is_null() && points_into(there, names, &mut HashSet::new())
+            || here.constant_uint().is_some_and(there_is)
+    };
+    let phis: Vec<_> = join.instructions().map(Value::incoming).take_while(|incoming| !incoming.is_empty()).collect();
+    let is_same_from = |from: Block<'m>| {
+        phis.iter().all(|incoming| {
+            let of = |block: Block<'m>| incoming.iter().find(|(_, by)| *by == block).map(|(input, _)| *input);
+            of(branch).zip(of(from)).is_some_and(|(here, there)| is_same(here, there))
+        })
+    };
+    between(flow, branch, join).is_some_and(|blocks| {
+        blocks
+            .into_iter()
+            .any(|from| flow.successors(from).any(|next| next == join) && flow.takes(from, join) && is_same_from(from))
+    })
 }
 
 /// Does the instruction do nothing to any memory but the buffer's?
