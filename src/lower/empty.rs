@@ -25,6 +25,9 @@ use crate::calls::{Callee, classify};
 use crate::ir::{Block, Opcode, Value};
 use crate::mutants::{Mutant, off};
 
+/// How far a truth value is followed to what it decides.
+const MAX_DEPTH: u32 = 4;
+
 /// A buffer that is not allocated where it has no bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Empty<'m> {
@@ -134,7 +137,12 @@ pub(super) fn is_the_same_behind<'m>(flow: &Flow<'m>, branch: Block<'m>, join: B
             || here.ty().is_pointer() && here.is_null() && points_into(there, names, &mut HashSet::new())
             || here.constant_uint().is_some_and(there_is)
     };
-    let phis: Vec<_> = join.instructions().map(Value::incoming).take_while(|incoming| !incoming.is_empty()).collect();
+    let phis: Vec<_> = join
+        .instructions()
+        .take_while(|phi| phi.opcode() == Some(Opcode::LLVMPHI))
+        .filter(|phi| !only_decides(*phi, 0))
+        .map(Value::incoming)
+        .collect();
     let is_same_from = |from: Block<'m>| {
         phis.iter().all(|incoming| {
             let of = |block: Block<'m>| incoming.iter().find(|(_, by)| *by == block).map(|(input, _)| *input);
@@ -146,6 +154,19 @@ pub(super) fn is_the_same_behind<'m>(flow: &Flow<'m>, branch: Block<'m>, join: B
             .into_iter()
             .any(|from| flow.successors(from).any(|next| next == join) && flow.takes(from, join) && is_same_from(from))
     })
+}
+
+/// Is the truth value used only to choose between ways or values? The graph has all of them.
+fn only_decides(value: Value<'_>, depth: u32) -> bool {
+    value.ty().int_width() == Some(1)
+        && value.uses().into_iter().all(|usage| match usage.user.opcode() {
+            Some(Opcode::LLVMBr) => true,
+            Some(Opcode::LLVMSelect) if usage.operand == 0 => true,
+            Some(Opcode::LLVMXor | Opcode::LLVMAnd | Opcode::LLVMOr | Opcode::LLVMSelect | Opcode::LLVMFreeze) => {
+                depth < MAX_DEPTH && only_decides(usage.user, depth + 1)
+            }
+            _ => false,
+        })
 }
 
 /// Does the instruction do nothing to any memory but the buffer's?

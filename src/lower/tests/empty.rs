@@ -132,6 +132,14 @@ fn what_is_chosen_on_one_way_only_keeps_both() {
     ] {
         assert!(!may_be_absent(&choosing(phi)), "{phi}");
     }
+    // A flag chooses between ways and values that are all on the graph, unless it is taken for a number.
+    let flagged = |user: &str| {
+        let flag = "join:\n %empty.too = phi i1 [ true, %entry ], [ false, %some ]\n";
+        may_be_absent(&vector(TEST, FILL, None, &format!("{user}\n{FREE}")).replace("join:\n", flag))
+    };
+    assert!(flagged("%k = select i1 %empty.too, i64 1, i64 2"));
+    assert!(!flagged("%k = zext i1 %empty.too to i64"));
+    assert!(!flagged("%k = select i1 %c, i1 %empty.too, i1 false\n store i1 %k, ptr %slot"));
     // Where both ways choose the same, a buffer without bytes or its size, nothing tells them apart.
     for phi in [
         "%src = phi ptr [ %other, %entry ], [ %other, %some ]",
