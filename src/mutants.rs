@@ -288,7 +288,41 @@ mutants! {
     PlanReleases: "R4", "and p's release"
         => "lib analysis::tests::examples::figure_1_is_accepted_with_one_wait_for_the_kernel";
 
+    // Splicing.
+    SpliceRecursive: "splice", "a recursive function stays a call"
+        => "lib pass::splice::tests::a_recursive_callee_stays_a_call";
+    SpliceVariadic: "splice", "so does a variadic one"
+        => "lib pass::splice::tests::a_variadic_callee_stays_a_call";
+    SpliceReplaceable: "splice", "one that the linker may replace"
+        => "lib pass::splice::tests::a_callee_that_the_linker_may_replace_stays_a_call";
+    SpliceAttribute: "splice", "one that an attribute keeps"
+        => "lib pass::splice::tests::a_callee_with_a_forbidding_attribute_stays_a_call";
+    SpliceOtherTarget: "splice", "one for another target"
+        => "lib pass::splice::tests::a_callee_for_another_target_stays_a_call";
+    SpliceDepth: "splice", "one too deep in calls"
+        => "lib pass::splice::tests::calls_are_followed_so_deep_and_no_deeper";
+    SpliceBudget: "splice", "one over the budget"
+        => "lib pass::splice::tests::a_callee_over_the_budget_stays_a_call";
+    SpliceGain: "splice", "what gains nothing leaves no trace"
+        => "lib pass::splice::tests::where_nothing_is_gained_the_module_stays_as_it_was";
+    SpliceMainOnce: "splice", "only a main that runs once has global variables of its own"
+        => "lib pass::splice::tests::main_that_may_run_twice_keeps_variables_global";
+    SpliceReturnsTwice: "splice", "and no call in it returns twice"
+        => "lib pass::splice::tests::a_main_that_returns_twice_keeps_variables_global";
+    SpliceSeenElsewhere: "splice", "nothing else sees them"
+        => "lib pass::splice::tests::a_variable_that_another_function_sees_stays_global";
+    SpliceOrdinaryVariable: "splice", "they are ordinary variables of this module"
+        => "lib pass::splice::tests::a_variable_that_is_known_elsewhere_or_lives_otherwise_stays_global";
+    SpliceAddressStays: "splice", "their address stays in main"
+        => "lib pass::splice::tests::a_variable_whose_address_is_given_away_stays_global";
+
     // Repair.
+    RepairPlace: "repair", "a wait in a loop that fills stands behind the work"
+        => "lib analysis::tests::repairs::a_loop_that_fills_makes_the_wait_stand_behind_the_work";
+    RepairInPlan: "repair", "the plan has the waits that repair"
+        => "lib analysis::tests::repairs::a_refill_waits_before_it_where_each_round_has_new_work";
+    RepairThrows: "repair", "a wait behind a call that may throw stands on both its ways"
+        => "lib rewrite::tests::a_wait_that_repairs_stands_on_every_way_behind_a_call";
     RepairInside: "repair", "a wait stands before or behind all that an instruction does"
         => "lib analysis::tests::repairs::what_a_callee_does_in_its_middle_is_not_repaired";
 
@@ -407,6 +441,12 @@ mutants! {
         => "lib rewrite::tests::the_later_free_releases_and_is_always_cudafree";
     R4OwnBuffer: "R4", "a free of the host buffer frees the one that was kept"
         => "lib rewrite::tests::a_host_buffer_that_may_be_alone_keeps_its_own_allocation";
+    AdaptiveLinksMayStay: "adaptive", "where the run decides, copies and frees may stay or go"
+        => "lib analysis::tests::traps::a_release_does_not_count_on_the_wait_of_a_pair_that_may_stay_apart";
+    AdaptiveDirection: "adaptive", "a copy to a third buffer goes by the addresses"
+        => "lib rewrite::tests::a_copy_to_a_third_buffer_goes_by_the_addresses";
+    AdaptiveExclusive: "adaptive", "the runtime is told whether S5 holds"
+        => "lib rewrite::tests::the_runtime_is_told_whether_the_host_may_touch_p_beside_work";
     R4CountsBoth: "R4", "both allocations are names of p"
         => "lib rewrite::tests::p_counts_its_names_where_the_path_decides";
     R4NullIsNoName: "R4", "a null pointer is none"

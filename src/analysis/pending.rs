@@ -298,7 +298,7 @@ fn either_way(
     as_in_p: impl Fn(&mut Pending),
     merged: impl Fn(&mut Pending),
 ) {
-    let apart = rewritten.links_may_stay().then(|| {
+    let apart = (rewritten.links_may_stay() && !off(Mutant::AdaptiveLinksMayStay)).then(|| {
         let mut apart = state.clone();
         as_in_p(&mut apart);
         apart

@@ -58,7 +58,7 @@ pub(super) fn analyse(program: &Program, options: &Options) -> Vec<Verdict> {
     for (pair, wait) in owners {
         for verdict in verdicts.iter_mut().filter(|verdict| (verdict.host, verdict.device) == pair) {
             if let Decision::Accept(plan) = &mut verdict.decision {
-                plan.repairs.push(wait);
+                plan.repairs.extend((!off(Mutant::RepairInPlan)).then_some(wait));
                 if !verdict.notes.contains(&Note::Repaired) {
                     verdict.notes.push(Note::Repaired);
                 }
@@ -87,7 +87,9 @@ fn missing(program: &Program, verdicts: &[Verdict]) -> Waits {
 
 fn place(program: &Program, cfg: &Cfg<'_>, order: MissingOrder) -> (NodeId, RepairPlace) {
     let (node, place) = match order.work {
-        Some(work) if work != order.at && cfg.reaches(order.at, order.at, work) => (work, RepairPlace::Behind),
+        Some(work) if work != order.at && cfg.reaches(order.at, order.at, work) && !off(Mutant::RepairPlace) => {
+            (work, RepairPlace::Behind)
+        }
         _ => (order.at, RepairPlace::Before),
     };
     (end_of_instruction(program, node, place), place)

@@ -31,7 +31,8 @@ pub(super) fn repair<'m>(editor: &mut Editor<'m>, lowered: &Lowered<'m>, plan: &
     for (node, place) in plan.repairs() {
         let Some(instruction) = lowered.instruction(*node) else { continue };
         let instruction = editor.current(instruction);
-        let behind = [instruction.normal_destination(), instruction.unwind_destination()];
+        let unwound = instruction.unwind_destination().filter(|_| !off(Mutant::RepairThrows));
+        let behind = [instruction.normal_destination(), unwound];
         // Where a call that may throw goes on, others may come too: they wait as well, which adds order only.
         let throwing = behind.into_iter().flatten().filter_map(first_place);
         let places: Vec<_> = match place {
