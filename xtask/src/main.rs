@@ -46,7 +46,7 @@ enum Action {
         #[arg(long, value_name = "FOLDER")]
         wheels: Option<PathBuf>,
     },
-    /// Build the plugin and the CPU device.
+    /// Build Echo (the plugin, the commands, the libraries) and the CPU device.
     Build {
         /// Build the plugin for this LLVM major only, and nothing else.
         #[arg(long, value_name = "MAJOR")]
@@ -54,7 +54,7 @@ enum Action {
     },
     /// Build what runs in programs for aarch64 (Jetson's architecture), to run it here in an emulator: see `xtask/tests/aarch64.rs`.
     Aarch64,
-    /// Build Echo and copy command, plugin, runtime and CMake package to `bin` and `lib` of a folder.
+    /// Build Echo and copy commands, plugin, libraries and CMake package to `bin` and `lib` of a folder.
     Install {
         /// The folder, such as ~/.local or /usr/local.
         #[arg(long, value_name = "FOLDER")]
