@@ -5,6 +5,9 @@
 pub enum Backend {
     /// `cudaMallocManaged`.
     Managed,
+    /// `cudaMallocManaged`, and each upload or download that goes leaves a prefetch to where the data is needed next. For Echo-DR, which
+    /// calibrates it; nothing chooses it without a measurement.
+    Prefetched,
     /// Mapped page-locked memory; host and device use one address.
     Mapped,
     /// Aligned heap memory that the GPU reaches through the host's page tables.
@@ -21,6 +24,7 @@ impl Backend {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Managed => "managed",
+            Self::Prefetched => "managed+prefetch",
             Self::Mapped => "mapped",
             Self::System => "system",
             Self::Pinned => "pinned",
@@ -31,7 +35,7 @@ impl Backend {
     /// Host and device share the bytes, so linking copies go.
     #[must_use]
     pub fn is_merged(self) -> bool {
-        matches!(self, Self::Managed | Self::Mapped | Self::System)
+        matches!(self, Self::Managed | Self::Prefetched | Self::Mapped | Self::System)
     }
 }
 
@@ -71,6 +75,8 @@ pub fn usable(backend: Backend, device: DeviceFacts, pair: PairFacts) -> bool {
         Backend::Managed => {
             pair.mergeable && device.managed_memory && (pair.exclusive || device.concurrent_managed_access)
         }
+        // Where access is exclusive the driver refuses to prefetch.
+        Backend::Prefetched => pair.mergeable && device.managed_memory && device.concurrent_managed_access,
         Backend::Mapped => pair.mergeable && device.mapped_host_memory,
         Backend::System => pair.mergeable && device.pageable_memory_access,
         Backend::Pinned => pair.synchronous_copies,
@@ -131,7 +137,14 @@ mod tests {
 
     #[test]
     fn no_plan_makes_an_unusable_backend_used() {
-        let all = [Backend::Managed, Backend::Mapped, Backend::System, Backend::Pinned, Backend::Separate];
+        let all = [
+            Backend::Managed,
+            Backend::Prefetched,
+            Backend::Mapped,
+            Backend::System,
+            Backend::Pinned,
+            Backend::Separate,
+        ];
         for device in [ORIN, THOR, DISCRETE, DeviceFacts::default()] {
             for bits in 0..8 {
                 let pair =

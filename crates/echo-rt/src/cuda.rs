@@ -9,6 +9,8 @@ impl CudaError {
     pub const MEMORY_ALLOCATION: Self = Self(2);
     /// `cudaErrorInvalidValue`.
     pub const INVALID_VALUE: Self = Self(1);
+    /// `cudaErrorNotSupported`.
+    pub const NOT_SUPPORTED: Self = Self(801);
 }
 
 /// Which way a linking copy goes.
@@ -18,6 +20,15 @@ pub enum Direction {
     HostToDevice,
     /// `cudaMemcpyDeviceToHost`.
     DeviceToHost,
+}
+
+/// Where managed memory is wanted next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// On the current device.
+    Device,
+    /// On the host.
+    Host,
 }
 
 /// The CUDA runtime, as far as a merged buffer needs it. Addresses are plain numbers: nothing here dereferences them.
@@ -65,4 +76,12 @@ pub trait Cuda {
     fn has_error(&self) -> bool;
     /// `cudaGetLastError`: the last failure of this thread is forgotten.
     fn forget_error(&self);
+    /// `cudaMemPrefetchAsync` in the stream with this handle: advice, so nobody depends on it.
+    ///
+    /// # Errors
+    /// What the runtime says; [`CudaError::NOT_SUPPORTED`] where it is not called at all.
+    fn prefetch(&self, address: usize, bytes: usize, side: Side, stream: u64) -> Result<(), CudaError> {
+        let _ = (address, bytes, side, stream);
+        Err(CudaError::NOT_SUPPORTED)
+    }
 }

@@ -8,6 +8,7 @@
 //! | backend | p | needs |
 //! | --- | --- | --- |
 //! | [`Backend::Managed`] | `cudaMallocManaged` | S5 of the pair, or `concurrentManagedAccess` |
+//! | [`Backend::Prefetched`] | `cudaMallocManaged`, with prefetches | `concurrentManagedAccess` |
 //! | [`Backend::Mapped`] | mapped page-locked memory | `canMapHostMemory` and one address space |
 //! | [`Backend::System`] | aligned heap memory, no CUDA call | `pageableMemoryAccess` |
 //! | [`Backend::Pinned`] | page-locked memory, device memory and the copies | only synchronous copies in the program |
@@ -26,7 +27,7 @@ mod pair;
 mod runtime;
 
 pub use backend::{Backend, DeviceFacts, PairFacts, choose, usable};
-pub use cuda::{Cuda, CudaError, Direction};
+pub use cuda::{Cuda, CudaError, Direction, Side};
 pub use merged::Merged;
 pub use pair::Pair;
 pub use runtime::{Request, Runtime, Wishes};

@@ -15,7 +15,7 @@ impl Merged {
     pub fn allocate(cuda: &impl Cuda, backend: Backend, bytes: usize) -> Option<Self> {
         let bytes = bytes.max(1);
         let address = match backend {
-            Backend::Managed => cuda.malloc_managed(bytes).ok(),
+            Backend::Managed | Backend::Prefetched => cuda.malloc_managed(bytes).ok(),
             Backend::Mapped => match cuda.host_alloc(bytes) {
                 Ok((host, device)) if host == device => Some(host),
                 Ok((host, _)) => {
@@ -55,7 +55,7 @@ impl Merged {
     pub fn release(self, cuda: &impl Cuda) -> Result<(), CudaError> {
         match self.backend {
             // cudaFree waits for the device itself.
-            Backend::Managed => cuda.free(self.address),
+            Backend::Managed | Backend::Prefetched => cuda.free(self.address),
             Backend::Mapped => {
                 let waited = cuda.synchronize();
                 cuda.host_free(self.address).and(waited)

@@ -1,0 +1,275 @@
+//! Which GPU work may still be running, as far as the program itself has found out.
+//!
+//! Launches are numbered. A wait that began after a launch and succeeded covers it: a wait for the device covers all, one for a stream the
+//! launches of that stream, one for an event what the stream had when the event was recorded. Whatever is not certain counts as pending: waits
+//! between streams are not followed, and where a table is full the work is covered by a wait for the device only. So [`Pending::idle`] may say
+//! no too often, never yes too often.
+//!
+//! The analysis replays a trace into the same code that a merged run uses, so "covered by an earlier wait" means the same in both.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use echo_dr_format::event::{Stream, WaitFor};
+
+/// Streams that are told apart. A program with more only waits more often.
+const STREAMS: usize = 64;
+/// Events that are remembered; a newer one takes the place of an older one.
+const EVENTS: usize = 64;
+
+/// What was launched when a wait began.
+#[derive(Clone, Copy, Debug)]
+pub struct WaitToken(u64);
+
+/// A stream's launches.
+#[derive(Debug, Default)]
+struct Slot {
+    /// The handle plus 1; 0 if the slot is free.
+    stream: AtomicU64,
+    /// Its last launch.
+    last: AtomicU64,
+    /// Its launches up to here are done.
+    done: AtomicU64,
+    /// It was created so that it and the legacy default stream wait for each other.
+    joins_legacy: AtomicBool,
+}
+
+/// An event that was recorded.
+#[derive(Clone, Copy, Debug, Default)]
+struct Recorded {
+    event: u64,
+    stream: Stream,
+    launches: u64,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    launches: AtomicU64,
+    slots: [Slot; STREAMS],
+    /// The last launch in a stream that has no slot.
+    elsewhere: AtomicU64,
+    /// Launches up to here are done.
+    done: AtomicU64,
+    events: Mutex<[Recorded; EVENTS]>,
+}
+
+impl Default for Pending {
+    fn default() -> Self {
+        Self {
+            launches: AtomicU64::new(0),
+            slots: std::array::from_fn(|_| Slot::default()),
+            elsewhere: AtomicU64::new(0),
+            done: AtomicU64::new(0),
+            events: Mutex::new([Recorded::default(); EVENTS]),
+        }
+    }
+}
+
+impl Pending {
+    /// Work has been put into a stream. Told after the call that did it: told before, a wait of another thread could count as covering work
+    /// that was not there yet.
+    pub(crate) fn launched(&self, stream: Stream) {
+        let number = self.launches.fetch_add(1, Ordering::AcqRel) + 1;
+        match self.slot(stream, true) {
+            Some(slot) => slot.last.fetch_max(number, Ordering::AcqRel),
+            None => self.elsewhere.fetch_max(number, Ordering::AcqRel),
+        };
+    }
+
+    /// How much was launched so far.
+    pub(crate) fn launches(&self) -> u64 {
+        self.launches.load(Ordering::Acquire)
+    }
+
+    /// A wait begins.
+    pub(crate) fn waiting(&self) -> WaitToken {
+        WaitToken(self.launches())
+    }
+
+    /// A wait has succeeded.
+    pub(crate) fn waited(&self, token: WaitToken, on: WaitFor) {
+        let (stream, launches) = match on {
+            WaitFor::Device => {
+                self.done.fetch_max(token.0, Ordering::AcqRel);
+                return;
+            }
+            WaitFor::Stream(stream) => (stream, token.0),
+            WaitFor::Event(event) => {
+                let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+                let recorded = events[index(event, EVENTS)];
+                if event == 0 || recorded.event != event {
+                    return;
+                }
+                // The event may have been recorded again since the wait began; what it covered then, the token bounds.
+                (recorded.stream, recorded.launches.min(token.0))
+            }
+        };
+        if let Some(slot) = self.slot(stream, false) {
+            slot.done.fetch_max(launches, Ordering::AcqRel);
+        }
+    }
+
+    /// A stream was created.
+    pub(crate) fn created(&self, stream: Stream, non_blocking: bool) {
+        if let Some(slot) = self.slot(stream, true) {
+            slot.joins_legacy.store(!non_blocking, Ordering::Release);
+        }
+    }
+
+    /// A copy that the host waited for was made in a stream.
+    pub(crate) fn copied(&self, token: WaitToken, stream: Stream) {
+        self.waited(token, WaitFor::Stream(stream));
+        if stream == Stream::LEGACY {
+            // Work that is put into it waits for all that was in the other streams before.
+            for slot in self.slots.iter().filter(|slot| slot.joins_legacy.load(Ordering::Acquire)) {
+                slot.done.fetch_max(token.0, Ordering::AcqRel);
+            }
+        }
+    }
+
+    /// An event has recorded a stream. Told after the call.
+    pub(crate) fn recorded(&self, event: u64, stream: Stream, before: WaitToken) {
+        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        events[index(event, EVENTS)] = Recorded { event, stream, launches: before.0 };
+    }
+
+    /// All work is known to be done.
+    pub(crate) fn idle(&self) -> bool {
+        self.idle_where(|_| true)
+    }
+
+    /// All work outside of `stream` is known to be done.
+    pub(crate) fn idle_but_for(&self, stream: Stream) -> bool {
+        self.idle_where(|other| other != stream)
+    }
+
+    /// All work is known to be done that is in a stream for which `counts` holds; work in streams that are not told apart counts.
+    pub(crate) fn idle_where(&self, counts: impl Fn(Stream) -> bool) -> bool {
+        let done = self.done.load(Ordering::Acquire);
+        if self.elsewhere.load(Ordering::Acquire) > done {
+            return false;
+        }
+        self.slots.iter().all(|slot| {
+            let stream = slot.stream.load(Ordering::Acquire);
+            stream == 0
+                || !counts(Stream(stream - 1))
+                || slot.last.load(Ordering::Acquire) <= done.max(slot.done.load(Ordering::Acquire))
+        })
+    }
+
+    /// The stream's slot. The per-thread default stream has none: it is another stream in each thread.
+    fn slot(&self, stream: Stream, make: bool) -> Option<&Slot> {
+        let key = stream.0.checked_add(1)?;
+        if stream == Stream::PER_THREAD {
+            return None;
+        }
+        let start = index(stream.0, STREAMS);
+        for step in 0..STREAMS {
+            let slot = &self.slots[(start + step) % STREAMS];
+            let found = slot.stream.load(Ordering::Acquire);
+            if found == key {
+                return Some(slot);
+            }
+            if found == 0 {
+                if !make {
+                    return None;
+                }
+                match slot.stream.compare_exchange(0, key, Ordering::AcqRel, Ordering::Acquire) {
+                    Ok(_) => return Some(slot),
+                    Err(taken) if taken == key => return Some(slot),
+                    Err(_) => {}
+                }
+            }
+        }
+        None
+    }
+}
+
+/// A table's place for a handle.
+fn index(handle: u64, places: usize) -> usize {
+    // Handles are addresses, so their low bits say little. The cast keeps the high bits of the product.
+    (handle.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize % places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: Stream = Stream(0x1000);
+    const B: Stream = Stream(0x2000);
+
+    fn wait(pending: &Pending, on: WaitFor) {
+        let token = pending.waiting();
+        pending.waited(token, on);
+    }
+
+    #[test]
+    fn a_wait_covers_what_came_before_it_began() {
+        let pending = Pending::default();
+        assert!(pending.idle());
+        pending.launched(A);
+        assert!(!pending.idle() && pending.idle_but_for(A) && !pending.idle_but_for(B));
+        let token = pending.waiting();
+        pending.launched(A);
+        pending.waited(token, WaitFor::Device);
+        assert!(!pending.idle(), "the second launch came after the wait began");
+        wait(&pending, WaitFor::Stream(B));
+        assert!(!pending.idle(), "another stream");
+        wait(&pending, WaitFor::Stream(A));
+        assert!(pending.idle());
+    }
+
+    #[test]
+    fn a_copy_in_the_legacy_stream_covers_the_streams_that_wait_for_it() {
+        let pending = Pending::default();
+        pending.created(A, false);
+        pending.created(B, true);
+        pending.launched(A);
+        pending.copied(pending.waiting(), B);
+        assert!(!pending.idle(), "a copy in another stream");
+        pending.copied(pending.waiting(), Stream::LEGACY);
+        assert!(pending.idle());
+        pending.launched(B);
+        pending.copied(pending.waiting(), Stream::LEGACY);
+        assert!(!pending.idle(), "a non-blocking stream");
+    }
+
+    #[test]
+    fn an_event_covers_what_its_stream_had() {
+        let pending = Pending::default();
+        pending.launched(A);
+        pending.recorded(7, A, pending.waiting());
+        wait(&pending, WaitFor::Event(7));
+        assert!(pending.idle());
+        pending.launched(A);
+        wait(&pending, WaitFor::Event(7));
+        assert!(!pending.idle(), "launched after the event was recorded");
+        wait(&pending, WaitFor::Event(8));
+        assert!(!pending.idle(), "an event that nobody has seen");
+    }
+
+    #[test]
+    fn per_thread_streams_are_covered_by_the_device_alone() {
+        let pending = Pending::default();
+        pending.launched(Stream::PER_THREAD);
+        wait(&pending, WaitFor::Stream(Stream::PER_THREAD));
+        assert!(!pending.idle(), "it may have been another thread's");
+        wait(&pending, WaitFor::Device);
+        assert!(pending.idle());
+    }
+
+    #[test]
+    fn more_streams_than_slots_are_covered_by_the_device_alone() {
+        let pending = Pending::default();
+        for stream in 0..200 {
+            pending.launched(Stream(stream * 64 + 0x1000));
+        }
+        for stream in 0..200 {
+            wait(&pending, WaitFor::Stream(Stream(stream * 64 + 0x1000)));
+        }
+        assert!(!pending.idle());
+        wait(&pending, WaitFor::Device);
+        assert!(pending.idle());
+    }
+}

@@ -1,0 +1,295 @@
+//! One pair of blocks in a validation run, and whose value its one merged buffer would hold.
+//!
+//! Merged, every write to h is one to d and the other way round. That changes nothing as long as, whenever one side is written, the other side's value
+//! is not needed any more. A trace of calls can't show that; pages and contents can:
+//!
+//! | stage | means | h's pages |
+//! | --- | --- | --- |
+//! | [`Stage::Fresh`] | nothing was copied yet | a write is noted |
+//! | [`Stage::Open`] | the GPU may be using d: the pair's window | closed; of an input, reads are on trial |
+//! | [`Stage::Shut`] | h and d held the same bytes when the window closed | a write is noted |
+//!
+//! - Upload: d must hold what it did when the window closed (or when h came to be), else the GPU wrote d outside of windows and, merged,
+//!   would have destroyed what is uploaded. Then the window opens.
+//! - Work for the GPU: opens the window again. If the host has written h since it closed, the GPU would see that write too early: rejected.
+//! - Download: closes it; an asynchronous one when a wait covers it. If the host has written h outside, the download replaces that write, and
+//!   merged it would not: rejected.
+//! - A wait after which no work that may use d is pending closes it if h and d are equal: host and GPU see the same either way.
+//!
+//! The last rule goes further than "until the next synchronization": after a wait the GPU may use d again without another upload, so a window
+//! that was closed by a wait opens again with the next launch.
+
+use echo_dr_format::event::Stream;
+use echo_dr_format::finding::Trouble;
+use echo_dr_format::plan::Direction;
+
+use super::guard::{Guard, Seen, SlotId};
+use super::{Memory, Protection};
+use crate::pending::Pending;
+
+/// Where the pair is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    Fresh {
+        /// Work from before h was there may still write d, so h is closed until a wait.
+        busy: bool,
+    },
+    Open {
+        /// GPU work was begun since it opened.
+        launched: bool,
+        /// An asynchronous download was begun.
+        downloading: bool,
+        /// Launches when h and d were last compared.
+        compared: u64,
+    },
+    Shut {
+        /// Hash of both.
+        digest: u64,
+    },
+}
+
+/// A host block that is watched.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Host {
+    pub(super) address: usize,
+    pub(super) slot: SlotId,
+}
+
+/// A device block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Device {
+    pub(super) address: usize,
+    /// Launches when it came to be.
+    pub(super) born: u64,
+    /// Hash of its content when the pair was complete and nothing of it could have been meant for h.
+    pub(super) baseline: Option<u64>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Instance {
+    /// Its number, for the matcher.
+    pub(super) key: u64,
+    pub(super) pair: usize,
+    pub(super) direction: Direction,
+    pub(super) bytes: usize,
+    pub(super) host: Option<Host>,
+    pub(super) device: Option<Device>,
+    /// Stream of its copies.
+    pub(super) stream: Option<Stream>,
+    pub(super) stage: Stage,
+}
+
+/// What an instance needs to look at.
+pub(super) struct Scene<'a, M> {
+    pub(super) memory: &'a M,
+    pub(super) guard: &'a Guard,
+    pub(super) pending: &'a Pending,
+    /// Some stream waits for another one, so work of any stream may use any block.
+    pub(super) joined: bool,
+}
+
+impl Instance {
+    /// Both blocks are there.
+    pub(super) fn complete<M: Memory>(&mut self, scene: &Scene<'_, M>) {
+        let used = self.device.is_some_and(|device| device.born != scene.pending.launches());
+        if let Some(device) = &mut self.device {
+            device.baseline = scene.memory.device_digest(device.address, self.bytes);
+        }
+        if used && self.direction == Direction::Output {
+            // d has, or will have, a value for h. What the host does with h before the download is lost, and merged it would not be.
+            self.open(scene, true);
+        } else if let Some(host) = self.host {
+            let busy = used && !self.idle(scene);
+            self.stage = Stage::Fresh { busy };
+            let level = if busy { Protection::Closed } else { Protection::ReadOnly };
+            scene.guard.set(scene.memory, host.slot, level, false);
+        }
+    }
+
+    /// Before the pair's upload.
+    pub(super) fn uploading<M: Memory>(&mut self, scene: &Scene<'_, M>) -> Option<Trouble> {
+        let (Some(host), Some(device)) = (self.host, self.device) else { return None };
+        let now = scene.memory.device_digest(device.address, self.bytes);
+        let expected = match self.stage {
+            Stage::Fresh { .. } => device.baseline,
+            Stage::Shut { digest } => Some(digest),
+            // The host could not write h, so the upload would bring back what d held, were it not changed.
+            Stage::Open { .. } => Some(scene.memory.host_digest(host.address, self.bytes)),
+        };
+        scene.guard.lend(scene.memory, host.slot, false);
+        (now.is_none() || now != expected).then_some(Trouble::DeviceWriteLost)
+    }
+
+    /// After it.
+    pub(super) fn uploaded<M: Memory>(&mut self, scene: &Scene<'_, M>, stream: Stream) {
+        self.stream = Some(stream);
+        if let Some(host) = self.host {
+            scene.guard.clean(host.slot);
+        }
+        self.open(scene, false);
+    }
+
+    /// Before the pair's download.
+    pub(super) fn downloading<M: Memory>(&mut self, scene: &Scene<'_, M>) -> Option<Trouble> {
+        let host = self.host?;
+        let lost = scene.guard.is_dirty(host.slot) && !self.equal(scene);
+        // Nothing kept the host from reading h since the GPU wrote d, and merged it would have read that.
+        let early =
+            matches!(self.stage, Stage::Fresh { .. }) && self.device.is_some_and(|device| self.wrote(scene, device));
+        scene.guard.lend(scene.memory, host.slot, true);
+        match (lost, early) {
+            (true, _) => Some(Trouble::HostWriteLost),
+            (false, true) => Some(Trouble::DeviceWriteLost),
+            (false, false) => None,
+        }
+    }
+
+    /// After it. One that returned when it was done waited for what d was written by, so the window closes.
+    pub(super) fn downloaded<M: Memory>(&mut self, scene: &Scene<'_, M>, stream: Stream, asynchronous: bool) {
+        self.stream = Some(stream);
+        let Some(host) = self.host else { return };
+        scene.guard.clean(host.slot);
+        if asynchronous {
+            self.stage = Stage::Open { launched: true, downloading: true, compared: u64::MAX };
+            self.close_pages(scene);
+        } else if self.idle(scene) {
+            self.shut(scene, scene.memory.host_digest(host.address, self.bytes));
+        } else {
+            // Work of other streams may still read d: the host may read h, and must not write it.
+            self.stage = Stage::Open { launched: true, downloading: false, compared: u64::MAX };
+            scene.guard.set(scene.memory, host.slot, Protection::ReadOnly, true);
+        }
+    }
+
+    /// Work is about to be put into a stream. `known`: it is known to write d. Reads that were on trial are judged first, since later work could
+    /// bring back what earlier work changed.
+    pub(super) fn launched<M: Memory>(
+        &mut self,
+        scene: &Scene<'_, M>,
+        stream: Stream,
+        known: bool,
+    ) -> Option<(Trouble, Option<Seen>)> {
+        let (Some(host), Some(_)) = (self.host, self.device) else { return None };
+        if !known && !self.may_use(stream, scene.joined) {
+            return None;
+        }
+        match self.stage {
+            // Of an input nothing is in d yet that the GPU could want; whether it writes d shows at the upload.
+            Stage::Fresh { .. } if self.direction != Direction::Output => return None,
+            Stage::Fresh { .. } => scene.guard.clean(host.slot),
+            Stage::Shut { .. } if scene.guard.is_dirty(host.slot) => {
+                return Some((Trouble::LaunchAfterHostWrite, None));
+            }
+            Stage::Shut { .. } => {}
+            Stage::Open { .. } => {
+                if let Some((trouble, seen)) = self.settle(scene) {
+                    return Some((trouble, Some(seen)));
+                }
+            }
+        }
+        match &mut self.stage {
+            Stage::Open { launched, .. } => *launched = true,
+            Stage::Fresh { .. } | Stage::Shut { .. } => self.open(scene, true),
+        }
+        if known {
+            self.close_pages_strictly(scene);
+        }
+        None
+    }
+
+    /// A wait has succeeded. A read that was on trial may turn out wrong.
+    pub(super) fn waited<M: Memory>(&mut self, scene: &Scene<'_, M>) -> Option<(Trouble, Seen)> {
+        let host = self.host?;
+        if self.stage == (Stage::Fresh { busy: true }) && self.idle(scene) {
+            self.stage = Stage::Fresh { busy: false };
+            scene.guard.set(scene.memory, host.slot, Protection::ReadOnly, false);
+        }
+        let Stage::Open { launched: true, downloading, compared } = self.stage else { return None };
+        let launches = scene.pending.launches();
+        if compared == launches || !self.idle(scene) {
+            return None;
+        }
+        let digest = scene.memory.host_digest(host.address, self.bytes);
+        let device = self.device.and_then(|device| scene.memory.device_digest(device.address, self.bytes));
+        if downloading || device == Some(digest) {
+            scene.guard.clean(host.slot);
+            self.shut(scene, digest);
+            return None;
+        }
+        self.stage = Stage::Open { launched: true, downloading: false, compared: launches };
+        let doubtful = scene.guard.take_doubtful(host.slot);
+        self.close_pages_strictly(scene);
+        doubtful.map(|seen| (Trouble::HostTouched(seen.access), seen))
+    }
+
+    /// The pair ends, or the run does: reads that were on trial are judged now.
+    pub(super) fn settle<M: Memory>(&mut self, scene: &Scene<'_, M>) -> Option<(Trouble, Seen)> {
+        let seen = scene.guard.take_doubtful(self.host?.slot)?;
+        if self.equal(scene) {
+            self.close_pages(scene);
+            return None;
+        }
+        Some((Trouble::HostTouched(seen.access), seen))
+    }
+
+    /// d is about to be freed, with h alive. What the GPU has made of d stays in h, if it was not downloaded.
+    pub(super) fn device_freed<M: Memory>(&mut self, scene: &Scene<'_, M>) {
+        if let Stage::Open { .. } = self.stage
+            && !self.equal(scene)
+        {
+            self.close_pages_strictly(scene);
+        } else if let Some(host) = self.host {
+            scene.guard.set(scene.memory, host.slot, Protection::Open, false);
+        }
+        self.device = None;
+    }
+
+    /// d is not what it was when the pair was complete.
+    fn wrote<M: Memory>(&self, scene: &Scene<'_, M>, device: Device) -> bool {
+        let now = scene.memory.device_digest(device.address, self.bytes);
+        now.is_none() || now != device.baseline
+    }
+
+    /// h and d hold the same bytes now.
+    fn equal<M: Memory>(&self, scene: &Scene<'_, M>) -> bool {
+        let (Some(host), Some(device)) = (self.host, self.device) else { return false };
+        let host = scene.memory.host_digest(host.address, self.bytes);
+        scene.memory.device_digest(device.address, self.bytes) == Some(host)
+    }
+
+    fn open<M: Memory>(&mut self, scene: &Scene<'_, M>, launched: bool) {
+        self.stage = Stage::Open { launched, downloading: false, compared: u64::MAX };
+        self.close_pages(scene);
+    }
+
+    fn shut<M: Memory>(&mut self, scene: &Scene<'_, M>, digest: u64) {
+        self.stage = Stage::Shut { digest };
+        if let Some(host) = self.host {
+            scene.guard.set(scene.memory, host.slot, Protection::ReadOnly, false);
+        }
+    }
+
+    /// Closed; the host's reads of an input are allowed on trial, since a GPU that only reads d is not in their way.
+    fn close_pages<M: Memory>(&self, scene: &Scene<'_, M>) {
+        if let Some(host) = self.host {
+            scene.guard.set(scene.memory, host.slot, Protection::Closed, self.direction == Direction::Input);
+        }
+    }
+
+    fn close_pages_strictly<M: Memory>(&self, scene: &Scene<'_, M>) {
+        if let Some(host) = self.host {
+            scene.guard.set(scene.memory, host.slot, Protection::Closed, false);
+        }
+    }
+
+    /// No work that may use d is pending.
+    fn idle<M: Memory>(&self, scene: &Scene<'_, M>) -> bool {
+        scene.pending.idle_where(|stream| self.may_use(stream, scene.joined))
+    }
+
+    /// Work of this stream may use d: it is the stream of the pair's copies, or ordered with it.
+    fn may_use(&self, stream: Stream, joined: bool) -> bool {
+        joined || self.stream.is_none_or(|mine| mine == stream || !mine.is_own() || !stream.is_own())
+    }
+}

@@ -1,0 +1,636 @@
+//! Validation: when the host must keep its hands off a host buffer, and what it means if it does not.
+//!
+//! A run with the buffers apart. The rules are in `instance.rs`; here the calls of the program reach the pairs they concern, and
+//! `guard.rs` is what the fault handler asks.
+//!
+//! With `exclusive`, h is closed besides whenever GPU work of any kind is in flight: an access then does not reject the pair, but managed memory
+//! must not be used for it on devices that forbid such accesses (S5).
+
+mod guard;
+mod instance;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use echo_dr_format::event::{CopyKind, Shape, Stream, WaitFor};
+use echo_dr_format::finding::{Access, Finding, PairSeen, Trouble};
+use echo_dr_format::plan::{Pair, Plan, State, Way};
+use echo_dr_format::site::Site;
+
+use crate::calls::Copy;
+use crate::matcher::{Arrival, Matcher, Rule, Side};
+use crate::pending::{Pending, WaitToken};
+use guard::{Guard, Seen, SlotId};
+use instance::{Device, Host, Instance, Scene, Stage};
+
+/// What the pages of a host buffer allow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protection {
+    /// Everything.
+    Open,
+    /// Reading.
+    ReadOnly,
+    /// Nothing.
+    Closed,
+}
+
+impl Protection {
+    fn allows_less_than(self, needed: Self) -> bool {
+        match needed {
+            Self::Open => self != Self::Open,
+            Self::ReadOnly => self == Self::Closed,
+            Self::Closed => false,
+        }
+    }
+}
+
+/// What validation needs done. All of it may be called while [`Windows`] holds its lock, so none of it may come back; [`Windows::touched`], which a
+/// fault handler calls, takes no lock.
+pub trait Memory {
+    /// `mprotect` of whole pages.
+    fn protect(&self, start: usize, bytes: usize, protection: Protection);
+    /// A hash of host memory, which may be protected at the time: the program's threads must not see it opened.
+    fn host_digest(&self, address: usize, bytes: usize) -> u64;
+    /// The same hash of device memory, after all work of the device is done. `None` if it can't be read.
+    fn device_digest(&self, address: usize, bytes: usize) -> Option<u64>;
+    /// Fills fresh device memory with a pattern that programs don't write.
+    fn poison(&self, address: usize, bytes: usize);
+}
+
+/// What a fault handler does with a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The address is none of ours: the previous handler's business.
+    NotOurs,
+    /// Give these pages this protection (`mprotect`) and let the program go on.
+    Reopen {
+        /// The first page's address.
+        start: usize,
+        /// Bytes, whole pages.
+        bytes: usize,
+        /// What they allow from now on.
+        protection: Protection,
+    },
+}
+
+/// The windows of a plan's pairs.
+#[derive(Debug)]
+pub struct Windows {
+    /// The pairs that are not rejected yet.
+    pairs: Vec<Pair>,
+    exclusive: bool,
+    guard: Guard,
+    pending: Pending,
+    state: Mutex<Watch>,
+}
+
+/// What is behind the lock.
+#[derive(Debug)]
+struct Watch {
+    instances: Vec<Instance>,
+    pairs: Vec<PairWatch>,
+    findings: Vec<Finding>,
+    next_key: u64,
+    joined: bool,
+    flying: bool,
+    forked: bool,
+}
+
+/// What is known of one pair.
+#[derive(Debug)]
+struct PairWatch {
+    matcher: Matcher<u64>,
+    seen: PairSeen,
+    /// Something is wrong with it; it is not watched any more.
+    rejected: bool,
+}
+
+impl Windows {
+    /// For the pairs of a plan that are not rejected. `exclusive`: also watch for host accesses while any GPU work is in flight.
+    #[must_use]
+    pub fn new(plan: &Plan, page_size: usize, exclusive: bool) -> Self {
+        let pairs: Vec<Pair> =
+            plan.pairs.iter().filter(|pair| !matches!(pair.state, State::Rejected(_))).cloned().collect();
+        let watch = |pair: &Pair| PairWatch {
+            matcher: Matcher::new(Rule::of(pair)),
+            seen: PairSeen { pair: pair.id, exclusive_watched: exclusive, ..PairSeen::default() },
+            rejected: false,
+        };
+        let state = Watch {
+            instances: Vec::new(),
+            pairs: pairs.iter().map(watch).collect(),
+            findings: Vec::new(),
+            next_key: 0,
+            joined: false,
+            flying: false,
+            forked: false,
+        };
+        Self { pairs, exclusive, guard: Guard::new(page_size), pending: Pending::default(), state: Mutex::new(state) }
+    }
+
+    /// Some pair has blocks of this size. Asked before the stack is walked for the site.
+    #[must_use]
+    pub fn wants_size(&self, bytes: usize) -> bool {
+        self.pairs.iter().any(|pair| usize::try_from(pair.bytes) == Ok(bytes))
+    }
+
+    /// A pair's host block is allocated here: it must get pages of its own.
+    #[must_use]
+    pub fn is_host_site(&self, site: Site, bytes: usize) -> bool {
+        self.planned(site, bytes, |pair| pair.host).is_some()
+    }
+
+    /// `address` may be in a watched host block: a few nanoseconds. Never false for one that is.
+    #[must_use]
+    pub fn is_near(&self, address: usize) -> bool {
+        self.guard.is_near(address)
+    }
+
+    /// A host block was allocated at `address`, on pages of its own.
+    pub fn host_alloc(&self, memory: &impl Memory, site: Site, address: usize, bytes: usize, thread: u64) {
+        let Some(pair) = self.planned(site, bytes, |pair| pair.host) else { return };
+        let mut watch = self.lock();
+        if watch.idle_pair(pair) {
+            return;
+        }
+        let arrival = watch.pairs[pair].matcher.arrive(Side::Host, thread);
+        let slot = match arrival {
+            Arrival::Deviation(_) => None,
+            _ => self.guard.add(address, bytes),
+        };
+        let Some(slot) = slot else {
+            watch.pairs[pair].seen.unwatched += 1;
+            return;
+        };
+        let host = Host { address, slot };
+        self.guard.set(memory, slot, Protection::ReadOnly, false);
+        if watch.flying && self.exclusive {
+            self.guard.set_flight(memory, slot, true);
+        }
+        self.arrived(&mut watch, memory, (pair, bytes), (Side::Host, thread), arrival, |instance| {
+            instance.host = Some(host)
+        });
+    }
+
+    /// A device block was allocated.
+    pub fn device_alloc(&self, memory: &impl Memory, site: Site, address: usize, bytes: usize, thread: u64) {
+        let Some(pair) = self.planned(site, bytes, |pair| pair.device) else { return };
+        let mut watch = self.lock();
+        if watch.idle_pair(pair) {
+            return;
+        }
+        let arrival = watch.pairs[pair].matcher.arrive(Side::Device, thread);
+        if let Arrival::Deviation(_) = arrival {
+            watch.pairs[pair].seen.unwatched += 1;
+            return;
+        }
+        memory.poison(address, bytes);
+        let device = Device { address, born: self.pending.launches(), baseline: None };
+        self.arrived(&mut watch, memory, (pair, bytes), (Side::Device, thread), arrival, |instance| {
+            instance.device = Some(device);
+        });
+    }
+
+    /// A host block is about to be freed or resized; its pages are open afterwards.
+    pub fn host_free(&self, memory: &impl Memory, address: usize) {
+        if !self.guard.is_near(address) {
+            return;
+        }
+        let mut watch = self.lock();
+        self.absorb(&mut watch, memory);
+        let is_it = |instance: &Instance| instance.host.is_some_and(|host| host.address == address);
+        if let Some(place) = watch.instances.iter().position(is_it) {
+            self.settle(&mut watch, memory, address);
+            if watch.instances.get(place).is_none_or(|instance| !is_it(instance)) {
+                return;
+            }
+            let instance = watch.instances.swap_remove(place);
+            watch.pairs[instance.pair].matcher.leave(instance.key);
+            if let Some(host) = instance.host {
+                self.guard.remove(memory, host.slot);
+            }
+        }
+    }
+
+    /// A device block is about to be freed.
+    pub fn device_free(&self, memory: &impl Memory, address: usize) {
+        let mut watch = self.lock();
+        self.absorb(&mut watch, memory);
+        let joined = watch.joined;
+        let is_it = |instance: &Instance| instance.device.is_some_and(|device| device.address == address);
+        self.settle(&mut watch, memory, address);
+        if let Some(place) = watch.instances.iter().position(is_it) {
+            let key = watch.instances[place].key;
+            let pair = watch.instances[place].pair;
+            watch.pairs[pair].matcher.leave(key);
+            if watch.instances[place].host.is_none() {
+                watch.instances.swap_remove(place);
+            } else {
+                watch.instances[place].device_freed(&self.scene(memory, joined));
+            }
+        }
+    }
+
+    /// A copy is about to be made; host pages that it needs are open afterwards.
+    pub fn copying(&self, memory: &impl Memory, call: &Copy) {
+        let mut watch = self.lock();
+        self.absorb(&mut watch, memory);
+        let scene = self.scene(memory, watch.joined);
+        let mut troubles = Vec::new();
+        if let Some((place, way)) = self.link(&watch, call) {
+            let instance = &mut watch.instances[place];
+            let trouble = match way {
+                Way::Upload => instance.uploading(&scene),
+                Way::Download => instance.downloading(&scene),
+            };
+            troubles.extend(trouble.map(|trouble| (instance.pair, trouble, None)));
+        } else {
+            let pieces = [(call.dst, true), (call.src, false)];
+            for (address, writes) in pieces {
+                for place in watch.touching(address, call.bytes) {
+                    let instance = &watch.instances[place];
+                    let Some(host) = instance.host else { continue };
+                    let offset = address.saturating_sub(host.address) as u64;
+                    let seen = Seen { access: Access::CudaCall, offset, site: call.site };
+                    self.guard.announced(memory, host.slot, seen, writes);
+                    if watch.instances.iter().any(|other| other.pair == instance.pair && other.partner_in(call)) {
+                        troubles.push((instance.pair, Trouble::WrongPartner, Some(seen)));
+                    }
+                }
+            }
+            for instance in watch.instances.iter_mut().filter(|instance| instance.has_device_in(call.dst, call.bytes)) {
+                let trouble = instance.launched(&scene, call.stream, true);
+                troubles.extend(trouble.map(|(trouble, seen)| (instance.pair, trouble, seen)));
+            }
+            self.absorb(&mut watch, memory);
+        }
+        for (pair, trouble, seen) in troubles {
+            self.reject(&mut watch, memory, pair, trouble, seen.or(Some(Seen::at(call.site))));
+        }
+        if call.asynchronous || call.kind == CopyKind::DeviceToDevice {
+            self.fly(&mut watch, memory);
+        }
+    }
+
+    /// The copy was made, or failed. `token` is from before [`Windows::copying`].
+    pub fn copied(&self, memory: &impl Memory, token: WaitToken, call: &Copy, succeeded: bool) {
+        if succeeded && (call.asynchronous || call.kind == CopyKind::DeviceToDevice) {
+            self.pending.launched(call.stream);
+        } else if succeeded {
+            self.pending.copied(token, call.stream);
+        }
+        let mut watch = self.lock();
+        let scene = self.scene(memory, watch.joined);
+        if let Some((place, way)) = self.link(&watch, call) {
+            let instance = &mut watch.instances[place];
+            let was_open = matches!(instance.stage, Stage::Open { .. });
+            match way {
+                _ if !succeeded => {
+                    if let Some(host) = instance.host {
+                        self.guard.restore(memory, host.slot);
+                    }
+                }
+                Way::Upload => instance.uploaded(&scene, call.stream),
+                Way::Download => instance.downloaded(&scene, call.stream, call.asynchronous),
+            }
+            watch.count(place, was_open);
+        }
+        if succeeded && !call.asynchronous && call.kind != CopyKind::DeviceToDevice {
+            // The program waited for this copy, and so for the work before it: the round of other pairs may end here.
+            self.absorb(&mut watch, memory);
+            self.close(&mut watch, memory);
+        }
+        self.land(&mut watch, memory);
+    }
+
+    /// Device memory is about to be set.
+    pub fn set(&self, memory: &impl Memory, dst: usize, bytes: usize, stream: Stream) {
+        self.work(memory, stream, Some((dst, bytes)));
+    }
+
+    /// GPU work is about to be put into a stream: a launch, a graph, a host function. (Copies and sets have calls of their own.)
+    pub fn launching(&self, memory: &impl Memory, stream: Stream) {
+        self.work(memory, stream, None);
+    }
+
+    /// Work (a set, too) was put into the stream.
+    pub fn launched(&self, stream: Stream) {
+        self.pending.launched(stream);
+    }
+
+    /// A stream was created.
+    pub fn stream_created(&self, stream: Stream, non_blocking: bool) {
+        self.pending.created(stream, non_blocking);
+    }
+
+    /// An event recorded a stream. Told after the call; `token` is from before it.
+    pub fn recorded(&self, token: WaitToken, event: u64, stream: Stream) {
+        self.pending.recorded(event, stream, token);
+    }
+
+    /// A stream waits for an event of another one.
+    pub fn joined(&self) {
+        self.lock().joined = true;
+    }
+
+    /// A wait, a copy or the record of an event is about to begin.
+    #[must_use]
+    pub fn waiting(&self) -> WaitToken {
+        self.pending.waiting()
+    }
+
+    /// A wait has succeeded; also a query that said "done".
+    pub fn waited(&self, memory: &impl Memory, token: WaitToken, on: WaitFor) {
+        self.pending.waited(token, on);
+        let mut watch = self.lock();
+        self.absorb(&mut watch, memory);
+        self.close(&mut watch, memory);
+        self.land(&mut watch, memory);
+    }
+
+    /// Something the program waited for is done: windows whose work is done with it close.
+    fn close(&self, watch: &mut Watch, memory: &impl Memory) {
+        let scene = self.scene(memory, watch.joined);
+        let mut troubles = Vec::new();
+        for place in 0..watch.instances.len() {
+            let was_open = matches!(watch.instances[place].stage, Stage::Open { .. });
+            let trouble = watch.instances[place].waited(&scene);
+            troubles.extend(trouble.map(|(trouble, seen)| (watch.instances[place].pair, trouble, seen)));
+            watch.count(place, was_open);
+        }
+        for (pair, trouble, seen) in troubles {
+            self.reject(watch, memory, pair, trouble, Some(seen));
+        }
+    }
+
+    /// A system call is about to read (or, if `writes`, write) memory of the program; watched pages there allow it afterwards.
+    pub fn system_call(&self, memory: &impl Memory, address: usize, bytes: usize, writes: bool, site: Site) {
+        let end = address.saturating_add(bytes);
+        if bytes == 0 || (!self.guard.is_near(address) && !self.guard.is_near(end - 1)) {
+            return;
+        }
+        let mut watch = self.lock();
+        for place in watch.touching(address, bytes) {
+            if let Some(host) = watch.instances[place].host {
+                let offset = address.saturating_sub(host.address) as u64;
+                self.guard.announced(memory, host.slot, Seen { access: Access::SystemCall, offset, site }, writes);
+            }
+        }
+        self.absorb(&mut watch, memory);
+    }
+
+    /// A fault. For a signal handler: takes no lock, allocates nothing.
+    #[must_use]
+    pub fn touched(&self, address: usize, access: Access, site: Site) -> Fault {
+        if self.guard.is_near(address) { self.guard.touched(address, access, site) } else { Fault::NotOurs }
+    }
+
+    /// This process is the child of a fork: everything watched is opened and nothing is watched any more.
+    pub fn forked(&self, memory: &impl Memory) {
+        let mut watch = self.lock();
+        watch.forked = true;
+        for host in std::mem::take(&mut watch.instances).into_iter().filter_map(|instance| instance.host) {
+            self.guard.remove(memory, host.slot);
+        }
+    }
+
+    /// Findings since the last call; `time` is what they get as their time. The first of each pair rejects it; later ones of it are not looked for.
+    #[must_use]
+    pub fn findings(&self, memory: &impl Memory, time: u64) -> Vec<Finding> {
+        let mut watch = self.lock();
+        self.absorb(&mut watch, memory);
+        let mut findings = std::mem::take(&mut watch.findings);
+        findings.iter_mut().for_each(|finding| finding.time = time);
+        findings
+    }
+
+    /// The run ends: what is still open is judged. Before the last [`Windows::findings`], while the device can still be read if possible.
+    pub fn finish(&self, memory: &impl Memory) {
+        let mut watch = self.lock();
+        self.absorb(&mut watch, memory);
+        let hosts: Vec<usize> =
+            watch.instances.iter().filter_map(|instance| instance.host.map(|host| host.address)).collect();
+        for address in hosts {
+            self.settle(&mut watch, memory, address);
+        }
+    }
+
+    /// What was seen of each pair.
+    #[must_use]
+    pub fn seen(&self) -> Vec<PairSeen> {
+        self.lock().pairs.iter().map(|pair| pair.seen).collect()
+    }
+
+    fn planned(&self, site: Site, bytes: usize, side: impl Fn(&Pair) -> Site) -> Option<usize> {
+        self.pairs.iter().position(|pair| side(pair) == site && usize::try_from(pair.bytes) == Ok(bytes))
+    }
+
+    /// A block of a pair came.
+    fn arrived(
+        &self,
+        watch: &mut Watch,
+        memory: &impl Memory,
+        (pair, bytes): (usize, usize),
+        (side, thread): (Side, u64),
+        arrival: Arrival<u64>,
+        put: impl FnOnce(&mut Instance),
+    ) {
+        if let Arrival::Partner(key) = arrival
+            && let Some(place) = watch.instances.iter().position(|instance| instance.key == key)
+        {
+            let scene = self.scene(memory, watch.joined);
+            put(&mut watch.instances[place]);
+            watch.instances[place].complete(&scene);
+            watch.pairs[pair].seen.buffers += 1;
+            watch.count(place, false);
+            return;
+        }
+        let key = watch.next_key;
+        watch.next_key += 1;
+        watch.pairs[pair].matcher.wait(side, thread, key);
+        let direction = self.pairs[pair].direction;
+        let mut instance = Instance {
+            key,
+            pair,
+            direction,
+            bytes,
+            host: None,
+            device: None,
+            stream: None,
+            stage: Stage::Fresh { busy: false },
+        };
+        put(&mut instance);
+        watch.instances.push(instance);
+    }
+
+    /// The instance whose whole blocks this copy links, and which way.
+    fn link(&self, watch: &Watch, call: &Copy) -> Option<(usize, Way)> {
+        if call.shape != Shape::Linear || matches!(call.kind, CopyKind::DeviceToDevice | CopyKind::HostToHost) {
+            return None;
+        }
+        watch.instances.iter().enumerate().find_map(|(place, instance)| {
+            let (host, device) = (instance.host?.address, instance.device?.address);
+            let whole = call.bytes == instance.bytes;
+            if whole && (call.dst, call.src) == (device, host) {
+                Some((place, Way::Upload))
+            } else if whole && (call.dst, call.src) == (host, device) {
+                Some((place, Way::Download))
+            } else {
+                None
+            }
+        })
+    }
+
+    /// GPU work is about to begin, of which it may be known what it writes.
+    fn work(&self, memory: &impl Memory, stream: Stream, writes: Option<(usize, usize)>) {
+        let mut watch = self.lock();
+        self.absorb(&mut watch, memory);
+        let scene = self.scene(memory, watch.joined);
+        let mut troubles = Vec::new();
+        for place in 0..watch.instances.len() {
+            let instance = &mut watch.instances[place];
+            let was_open = matches!(instance.stage, Stage::Open { .. });
+            let known = writes.is_some_and(|(dst, bytes)| instance.has_device_in(dst, bytes));
+            // A set touches what it sets, and nothing else.
+            if writes.is_none() || known {
+                let trouble = instance.launched(&scene, stream, known);
+                troubles.extend(trouble.map(|(trouble, seen)| (instance.pair, trouble, seen)));
+            }
+            watch.count(place, was_open);
+        }
+        for (pair, trouble, seen) in troubles {
+            self.reject(&mut watch, memory, pair, trouble, seen);
+        }
+        self.fly(&mut watch, memory);
+    }
+
+    /// GPU work is in flight from here on.
+    fn fly(&self, watch: &mut Watch, memory: &impl Memory) {
+        if self.exclusive && !watch.flying {
+            watch.flying = true;
+            self.set_flight(watch, memory, true);
+        }
+    }
+
+    /// If no GPU work is in flight any more, the host may touch what its windows allow.
+    fn land(&self, watch: &mut Watch, memory: &impl Memory) {
+        if watch.flying && self.pending.idle() {
+            watch.flying = false;
+            self.set_flight(watch, memory, false);
+        }
+    }
+
+    fn set_flight(&self, watch: &Watch, memory: &impl Memory, flight: bool) {
+        for instance in &watch.instances {
+            let watched = watch.pairs[instance.pair].seen.exclusive_watched;
+            if let Some(host) = instance.host.filter(|_| watched || !flight) {
+                self.guard.set_flight(memory, host.slot, flight);
+            }
+        }
+    }
+
+    /// Judges the reads that were on trial of the pair with a block at `address`.
+    fn settle(&self, watch: &mut Watch, memory: &impl Memory, address: usize) {
+        let scene = self.scene(memory, watch.joined);
+        let is_it = |instance: &&mut Instance| {
+            instance.host.is_some_and(|host| host.address == address)
+                || instance.device.is_some_and(|device| device.address == address)
+        };
+        let instance = watch.instances.iter_mut().find(is_it);
+        if let Some((pair, Some((trouble, seen)))) = instance.map(|instance| (instance.pair, instance.settle(&scene))) {
+            self.reject(watch, memory, pair, trouble, Some(seen));
+        }
+    }
+
+    /// Takes over what the fault handler has noted.
+    fn absorb(&self, watch: &mut Watch, memory: &impl Memory) {
+        let slots: Vec<(usize, SlotId)> = watch
+            .instances
+            .iter()
+            .filter_map(|instance| instance.host.map(|host| (instance.pair, host.slot)))
+            .collect();
+        for (pair, slot) in slots {
+            if let Some(seen) = self.guard.take_in_flight(slot) {
+                // Once is enough to know, so the rest of the run is spared the faults.
+                watch.pairs[pair].seen.exclusive_watched = false;
+                self.find(watch, pair, Trouble::NotExclusive(seen.access), Some(seen));
+            }
+            if let Some(seen) = self.guard.take_wrong(slot) {
+                self.reject(watch, memory, pair, Trouble::HostTouched(seen.access), Some(seen));
+            }
+        }
+    }
+
+    /// Something is wrong with a pair: it is told, and not watched any more.
+    fn reject(&self, watch: &mut Watch, memory: &impl Memory, pair: usize, trouble: Trouble, seen: Option<Seen>) {
+        if watch.pairs[pair].rejected {
+            return;
+        }
+        watch.pairs[pair].rejected = true;
+        self.find(watch, pair, trouble, seen);
+        let (gone, rest) = std::mem::take(&mut watch.instances).into_iter().partition(|instance| instance.pair == pair);
+        watch.instances = rest;
+        let gone: Vec<Instance> = gone;
+        for host in gone.into_iter().filter_map(|instance| instance.host) {
+            self.guard.remove(memory, host.slot);
+        }
+    }
+
+    fn find(&self, watch: &mut Watch, pair: usize, trouble: Trouble, seen: Option<Seen>) {
+        watch.pairs[pair].seen.findings += 1;
+        let (site, offset) = (seen.map(|seen| seen.site), seen.map(|seen| seen.offset));
+        watch.findings.push(Finding { time: 0, pair: self.pairs[pair].id, trouble, site, offset });
+    }
+
+    fn scene<'a, M: Memory>(&'a self, memory: &'a M, joined: bool) -> Scene<'a, M> {
+        Scene { memory, guard: &self.guard, pending: &self.pending, joined }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Watch> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Watch {
+    /// Nothing is to be watched of this pair.
+    fn idle_pair(&self, pair: usize) -> bool {
+        self.forked || self.pairs[pair].rejected
+    }
+
+    /// Instances whose host block the range overlaps.
+    fn touching(&self, address: usize, bytes: usize) -> Vec<usize> {
+        let end = address.saturating_add(bytes);
+        let overlaps = |instance: &Instance| {
+            instance
+                .host
+                .is_some_and(|host| address < host.address.saturating_add(instance.bytes) && host.address < end)
+        };
+        (0..self.instances.len()).filter(|&place| overlaps(&self.instances[place])).collect()
+    }
+
+    /// Counts a window that opened or closed.
+    fn count(&mut self, place: usize, was_open: bool) {
+        let Some(instance) = self.instances.get(place) else { return };
+        let is_open = matches!(instance.stage, Stage::Open { .. });
+        let seen = &mut self.pairs[instance.pair].seen;
+        seen.windows += u64::from(!was_open && is_open);
+        seen.closed += u64::from(was_open && !is_open);
+    }
+}
+
+impl Instance {
+    fn has_device_in(&self, address: usize, bytes: usize) -> bool {
+        let end = address.saturating_add(bytes);
+        self.device.is_some_and(|device| address < device.address.saturating_add(self.bytes) && device.address < end)
+    }
+
+    /// One end of the copy is this pair's device block.
+    fn partner_in(&self, call: &Copy) -> bool {
+        self.has_device_in(call.dst, call.bytes) || self.has_device_in(call.src, call.bytes)
+    }
+}
+
+impl Seen {
+    fn at(site: Site) -> Self {
+        Self { access: Access::CudaCall, offset: 0, site }
+    }
+}

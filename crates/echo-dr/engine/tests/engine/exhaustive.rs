@@ -1,0 +1,565 @@
+//! Every small program, from its trace to its merged run.
+//!
+//! A program is a sequence of calls on one host and one device block. It is run as it is; its trace is analysed; if that finds a pair, the program is
+//! validated; if that finds nothing wrong, it is run merged, once with a GPU that works at once and once with one that works only when
+//! it is waited for. What the host reads and what kernels see must be the same in all three. Programs that read memory that nobody wrote are left
+//! out, as the theorem does.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+
+use echo_dr_engine::calls::{AllocDecision, Copy, CopyDecision, DeviceAlloc, FreeDecision, HostAlloc, Waiting};
+use echo_dr_engine::{Fault, Memory, Options, Protection, Unifier, Windows, analyze, judge};
+use echo_dr_format::event::{Call, CopyKind, DeviceKind, HostKind, Shape, Stream, WaitFor};
+use echo_dr_format::finding::Access;
+use echo_dr_format::plan::{Plan, State};
+use echo_dr_format::site::Site;
+use echo_rt::{Cuda, CudaError, Direction};
+
+use crate::common::{DEVICE, DEVICE_FACTS, DOWNLOAD, HOST, N, Tracer, UPLOAD};
+
+/// One call of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Malloc,
+    Calloc,
+    CudaMalloc,
+    /// The host writes all of h.
+    Write,
+    /// The host reads h.
+    Read,
+    Upload,
+    UploadAsync,
+    Download,
+    /// A kernel adds 1 to d.
+    Add,
+    /// A kernel looks at d.
+    Look,
+    /// A kernel overwrites d.
+    Fill,
+    /// cudaMemset of d.
+    Set,
+    Wait,
+    Free,
+    CudaFree,
+}
+
+use Step::{
+    Add, Calloc, CudaFree, CudaMalloc, Download, Fill, Free, Look, Malloc, Read, Set, Upload, UploadAsync, Wait, Write,
+};
+
+const STEPS: [Step; 15] = [
+    Malloc,
+    Calloc,
+    CudaMalloc,
+    Write,
+    Read,
+    Upload,
+    UploadAsync,
+    Download,
+    Add,
+    Look,
+    Fill,
+    Set,
+    Wait,
+    Free,
+    CudaFree,
+];
+
+/// What can be seen of a program: what the host reads, and what kernels see.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Output {
+    read: Vec<u64>,
+    looked: Vec<u64>,
+}
+
+/// Work of the GPU that is not done yet. Blocks are addresses.
+#[derive(Clone, Copy, Debug)]
+enum Work {
+    Add(usize),
+    Look(usize),
+    Store(usize, u64),
+    Copy(usize, usize),
+}
+
+/// Memory and a GPU. Contents are one number a block; `None` was never written.
+struct Machine {
+    blocks: RefCell<BTreeMap<usize, Option<u64>>>,
+    queue: RefCell<VecDeque<Work>>,
+    output: RefCell<Output>,
+    /// Something that was never written was read.
+    undefined: RefCell<bool>,
+    next: RefCell<usize>,
+    eager: bool,
+}
+
+impl Machine {
+    fn new(eager: bool) -> Self {
+        Self {
+            blocks: RefCell::default(),
+            queue: RefCell::default(),
+            output: RefCell::default(),
+            undefined: RefCell::new(false),
+            next: RefCell::new(0x10_0000),
+            eager,
+        }
+    }
+
+    fn take(&self) -> usize {
+        *self.next.borrow_mut() += 0x10000;
+        let address = *self.next.borrow();
+        self.blocks.borrow_mut().insert(address, None);
+        address
+    }
+
+    fn give(&self, address: usize) {
+        self.drain();
+        assert!(self.blocks.borrow_mut().remove(&address).is_some(), "freed twice");
+    }
+
+    fn load(&self, address: usize) -> Option<u64> {
+        *self.blocks.borrow().get(&address).expect("an access of freed memory")
+    }
+
+    fn store(&self, address: usize, value: Option<u64>) {
+        *self.blocks.borrow_mut().get_mut(&address).expect("an access of freed memory") = value;
+    }
+
+    fn defined(&self, address: usize) -> u64 {
+        let value = self.load(address);
+        *self.undefined.borrow_mut() |= value.is_none();
+        value.unwrap_or(0)
+    }
+
+    fn enqueue(&self, work: Work) {
+        self.queue.borrow_mut().push_back(work);
+        if self.eager {
+            self.drain();
+        }
+    }
+
+    fn drain(&self) {
+        let queue = std::mem::take(&mut *self.queue.borrow_mut());
+        for work in queue {
+            match work {
+                Work::Add(d) => self.store(d, Some(self.defined(d).wrapping_add(1))),
+                Work::Look(d) => {
+                    let value = self.defined(d);
+                    self.output.borrow_mut().looked.push(value);
+                }
+                Work::Store(d, value) => self.store(d, Some(value)),
+                Work::Copy(dst, src) => self.store(dst, self.load(src)),
+            }
+        }
+    }
+
+    fn read(&self, h: usize) {
+        let value = self.defined(h);
+        self.output.borrow_mut().read.push(value);
+    }
+
+    fn finish(self) -> Option<Output> {
+        self.drain();
+        let undefined = *self.undefined.borrow();
+        (!undefined).then(|| self.output.take())
+    }
+}
+
+impl Cuda for Machine {
+    fn malloc(&self, _: usize) -> Result<usize, CudaError> {
+        Ok(self.take())
+    }
+    fn free(&self, address: usize) -> Result<(), CudaError> {
+        self.give(address);
+        Ok(())
+    }
+    fn malloc_managed(&self, _: usize) -> Result<usize, CudaError> {
+        Ok(self.take())
+    }
+    fn host_alloc(&self, _: usize) -> Result<(usize, usize), CudaError> {
+        unreachable!("the plans of this test are of managed memory")
+    }
+    fn host_free(&self, _: usize) -> Result<(), CudaError> {
+        unreachable!("the plans of this test are of managed memory")
+    }
+    fn heap_alloc(&self, _: usize) -> Option<usize> {
+        unreachable!("the plans of this test are of managed memory")
+    }
+    fn heap_free(&self, _: usize) {
+        unreachable!("the plans of this test are of managed memory")
+    }
+    fn copy(&self, _: usize, _: usize, _: usize, _: Direction) -> Result<(), CudaError> {
+        unreachable!("the engine makes no copies")
+    }
+    fn synchronize(&self) -> Result<(), CudaError> {
+        self.drain();
+        Ok(())
+    }
+    fn has_error(&self) -> bool {
+        false
+    }
+    fn forget_error(&self) {}
+}
+
+/// The original program under the eyes of validation. Blocks get addresses once, so a trace can be made beside it.
+struct Original {
+    machine: Machine,
+    pages: RefCell<Protection>,
+}
+
+impl Memory for Original {
+    fn protect(&self, _: usize, _: usize, protection: Protection) {
+        *self.pages.borrow_mut() = protection;
+    }
+    fn host_digest(&self, address: usize, _: usize) -> u64 {
+        self.machine.load(address).unwrap_or(u64::MAX)
+    }
+    fn device_digest(&self, address: usize, _: usize) -> Option<u64> {
+        self.machine.drain();
+        Some(self.machine.load(address).unwrap_or(u64::MAX - 1))
+    }
+    // Memory that was never written is told from all else already.
+    fn poison(&self, _: usize, _: usize) {}
+}
+
+impl Original {
+    fn access(&self, windows: &Windows, h: usize, access: Access) {
+        loop {
+            let pages = *self.pages.borrow();
+            if pages == Protection::Open || (pages == Protection::ReadOnly && access == Access::Read) {
+                return;
+            }
+            match windows.touched(h, access, Site(1)) {
+                Fault::Reopen { protection, .. } => *self.pages.borrow_mut() = protection,
+                Fault::NotOurs => panic!("a fault outside of watched pages"),
+            }
+        }
+    }
+}
+
+fn copy(dst: usize, src: usize, kind: CopyKind, asynchronous: bool) -> Copy {
+    let site = if kind == CopyKind::HostToDevice { UPLOAD } else { DOWNLOAD };
+    Copy { site, dst, src, bytes: N, kind, stream: Stream::LEGACY, asynchronous, shape: Shape::Linear }
+}
+
+/// Runs a program as it is and writes its trace. `None`: it reads what was never written.
+fn trace(program: &[Step]) -> Option<(Output, Tracer)> {
+    let machine = Machine::new(true);
+    let mut tracer = Tracer::new();
+    let (mut h, mut d) = (0, 0);
+    for (number, &step) in program.iter().enumerate() {
+        let value = 1000 * (number as u64 + 1);
+        match step {
+            Malloc | Calloc => {
+                h = machine.take();
+                let kind = if step == Calloc { HostKind::Zeroed } else { HostKind::Heap };
+                tracer.host(HOST, h as u64, N as u64, kind);
+                if step == Calloc {
+                    machine.store(h, Some(0));
+                }
+            }
+            CudaMalloc => {
+                d = machine.take();
+                tracer.device(DEVICE, d as u64, N as u64, DeviceKind::Plain);
+            }
+            Write => machine.store(h, Some(value)),
+            Read => machine.read(h),
+            Upload | UploadAsync => {
+                machine.store(d, machine.load(h));
+                let call = copy(d, h, CopyKind::HostToDevice, step == UploadAsync);
+                record(&mut tracer, &call);
+            }
+            Download => {
+                machine.store(h, machine.load(d));
+                record(&mut tracer, &copy(h, d, CopyKind::DeviceToHost, false));
+            }
+            Add | Look | Fill => {
+                machine.enqueue(kernel(step, d, value));
+                tracer.launch(Stream::LEGACY);
+            }
+            Set => {
+                machine.enqueue(Work::Store(d, 0));
+                tracer.call(Site(5), Call::Set { dst: d as u64, bytes: N as u64, stream: Stream::LEGACY });
+            }
+            Wait => {
+                tracer.wait();
+            }
+            Free => {
+                machine.give(h);
+                tracer.free(h as u64);
+            }
+            CudaFree => {
+                machine.give(d);
+                tracer.cuda_free(d as u64);
+            }
+        }
+    }
+    Some((machine.finish()?, tracer))
+}
+
+fn record(tracer: &mut Tracer, call: &Copy) {
+    let Copy { site, dst, src, bytes, kind, stream, asynchronous, shape } = *call;
+    tracer.copy_in(site, (dst as u64, src as u64, bytes as u64), kind, stream, asynchronous, shape);
+}
+
+fn kernel(step: Step, d: usize, value: u64) -> Work {
+    match step {
+        Add => Work::Add(d),
+        Look => Work::Look(d),
+        _ => Work::Store(d, value),
+    }
+}
+
+/// Runs a program as it is, validated. True if nothing was found, or only what still allows mapped memory.
+fn validate(program: &[Step], plan: &mut Plan, mut trace: echo_dr_format::trace::Trace) -> bool {
+    let windows = Windows::new(plan, 4096, false);
+    let original = Original { machine: Machine::new(true), pages: RefCell::new(Protection::Open) };
+    let machine = &original.machine;
+    let (mut h, mut d) = (0, 0);
+    for (number, &step) in program.iter().enumerate() {
+        let value = 1000 * (number as u64 + 1);
+        match step {
+            Malloc | Calloc => {
+                h = machine.take();
+                *original.pages.borrow_mut() = Protection::Open;
+                if step == Calloc {
+                    machine.store(h, Some(0));
+                }
+                windows.host_alloc(&original, HOST, h, N, 0);
+            }
+            CudaMalloc => {
+                d = machine.take();
+                windows.device_alloc(&original, DEVICE, d, N, 0);
+            }
+            Write => {
+                original.access(&windows, h, Access::Write);
+                machine.store(h, Some(value));
+            }
+            Read => original.access(&windows, h, Access::Read),
+            Upload | UploadAsync | Download => {
+                let call = match step {
+                    Download => copy(h, d, CopyKind::DeviceToHost, false),
+                    _ => copy(d, h, CopyKind::HostToDevice, step == UploadAsync),
+                };
+                let token = windows.waiting();
+                windows.copying(&original, &call);
+                machine.store(call.dst, machine.load(call.src));
+                windows.copied(&original, token, &call, true);
+            }
+            Add | Look | Fill | Set => {
+                if step == Set {
+                    windows.set(&original, d, N, Stream::LEGACY);
+                    machine.enqueue(Work::Store(d, 0));
+                } else {
+                    windows.launching(&original, Stream::LEGACY);
+                    machine.enqueue(kernel(step, d, value));
+                }
+                windows.launched(Stream::LEGACY);
+            }
+            Wait => {
+                let token = windows.waiting();
+                windows.waited(&original, token, WaitFor::Device);
+            }
+            Free => {
+                windows.host_free(&original, h);
+                machine.give(h);
+            }
+            CudaFree => {
+                windows.device_free(&original, d);
+                machine.give(d);
+            }
+        }
+    }
+    windows.finish(&original);
+    trace.findings = windows.findings(&original, 0);
+    trace.seen = windows.seen();
+    judge(plan, &trace).expect("one context");
+    plan.pairs.iter().any(|pair| pair.state == State::Validated)
+}
+
+/// Runs a program with the plan.
+fn merged(program: &[Step], plan: &Plan, eager: bool) -> Option<Output> {
+    let unifier = Unifier::new(plan);
+    let machine = Machine::new(eager);
+    let device = || Some(DEVICE_FACTS.into());
+    let (mut h, mut d) = (0, 0);
+    for (number, &step) in program.iter().enumerate() {
+        let value = 1000 * (number as u64 + 1);
+        match step {
+            Malloc | Calloc => {
+                let call = HostAlloc { site: HOST, bytes: N, align: 1, zeroed: step == Calloc, thread: 0 };
+                h = match unifier.host_alloc(&machine, device, call) {
+                    AllocDecision::Use { address, fill_zero } => {
+                        assert_eq!(fill_zero, step == Calloc);
+                        address
+                    }
+                    AllocDecision::Forward => machine.take(),
+                };
+                if step == Calloc {
+                    machine.store(h, Some(0));
+                }
+            }
+            CudaMalloc => {
+                let call = DeviceAlloc { site: DEVICE, bytes: N, thread: 0 };
+                d = match unifier.device_alloc(&machine, device, call) {
+                    AllocDecision::Use { address, .. } => address,
+                    AllocDecision::Forward => machine.take(),
+                };
+            }
+            Write => machine.store(h, Some(value)),
+            Read => machine.read(h),
+            Upload | UploadAsync | Download => {
+                let call = match step {
+                    Download => copy(h, d, CopyKind::DeviceToHost, false),
+                    _ => copy(d, h, CopyKind::HostToDevice, step == UploadAsync),
+                };
+                run_copy(&unifier, &machine, &call);
+            }
+            Add | Look | Fill => {
+                machine.enqueue(kernel(step, d, value));
+                unifier.launched(Stream::LEGACY);
+            }
+            Set => {
+                unifier.set(d);
+                machine.enqueue(Work::Store(d, 0));
+                unifier.launched(Stream::LEGACY);
+            }
+            Wait => {
+                let token = unifier.waiting();
+                machine.drain();
+                unifier.waited(token, WaitFor::Device);
+            }
+            Free => {
+                if unifier.host_free(&machine, h) == FreeDecision::Forward {
+                    machine.give(h);
+                }
+            }
+            CudaFree => {
+                if unifier.device_free(&machine, d, false) == FreeDecision::Forward {
+                    machine.give(d);
+                }
+            }
+        }
+    }
+    machine.finish()
+}
+
+fn run_copy(unifier: &Unifier, machine: &Machine, call: &Copy) {
+    let token = unifier.waiting();
+    let decision = unifier.copy(machine, call);
+    match decision {
+        CopyDecision::Skip => {}
+        CopyDecision::SkipThenWait(waiting) => {
+            machine.drain();
+            let on = match waiting {
+                Waiting::Device => WaitFor::Device,
+                Waiting::Stream(stream) => WaitFor::Stream(stream),
+            };
+            unifier.waited(token, on);
+        }
+        CopyDecision::Forward | CopyDecision::ForwardThenWait(_) => {
+            // An asynchronous copy of merged memory is not staged: it reads when the GPU comes to it.
+            machine.enqueue(Work::Copy(call.dst, call.src));
+            if !call.asynchronous || decision != CopyDecision::Forward {
+                machine.drain();
+            }
+            unifier.copied(token, call);
+        }
+    }
+}
+
+/// What became of the programs.
+#[derive(Debug, Default)]
+struct Tally {
+    programs: u64,
+    paired: u64,
+    validated: u64,
+    skipped_copies: u64,
+}
+
+fn judge_program(program: &[Step], tally: &mut Tally) {
+    if !program.iter().any(|step| matches!(step, Upload | UploadAsync | Download)) {
+        return;
+    }
+    let Some((expected, tracer)) = trace(program) else { return };
+    tally.programs += 1;
+    let trace = tracer.trace();
+    let mut plan = analyze(&trace, Options { threshold: 1, recurrences: 1 });
+    if plan.pairs.is_empty() {
+        return;
+    }
+    tally.paired += 1;
+    if !validate(program, &mut plan, trace) {
+        return;
+    }
+    tally.validated += 1;
+    plan.pairs.iter_mut().for_each(|pair| pair.state = State::Enabled);
+    for eager in [true, false] {
+        let found = merged(program, &plan, eager);
+        assert_eq!(found.as_ref(), Some(&expected), "merged otherwise (eager: {eager}): {program:?}");
+    }
+    tally.skipped_copies +=
+        program.iter().filter(|step| matches!(step, Upload | UploadAsync | Download)).count() as u64;
+}
+
+fn extend(program: &mut Vec<Step>, (h, d): (bool, bool), left: usize, tally: &mut Tally) {
+    judge_program(program, tally);
+    if left == 0 {
+        return;
+    }
+    for step in STEPS {
+        let possible = match step {
+            Malloc | Calloc => !h,
+            CudaMalloc => !d,
+            Write | Read | Free => h,
+            Upload | UploadAsync | Download => h && d,
+            Add | Look | Fill | Set | CudaFree => d,
+            Wait => program.last() != Some(&Wait),
+        };
+        if !possible {
+            continue;
+        }
+        let live = match step {
+            Malloc | Calloc => (true, d),
+            Free => (false, d),
+            CudaMalloc => (h, true),
+            CudaFree => (h, false),
+            _ => (h, d),
+        };
+        program.push(step);
+        extend(program, live, left - 1, tally);
+        program.pop();
+    }
+}
+
+#[test]
+fn all_programs_of_six_calls_do_merged_what_they_do_apart() {
+    let mut tally = Tally::default();
+    extend(&mut Vec::new(), (false, false), 6, &mut tally);
+    // The test would prove nothing if nothing was merged.
+    assert!(tally.validated > 1000, "{tally:?}");
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn all_programs_of_seven_calls_do_merged_what_they_do_apart() {
+    let mut tally = Tally::default();
+    extend(&mut Vec::new(), (false, false), 7, &mut tally);
+    assert!(tally.validated > 10_000, "{tally:?}");
+    println!("{tally:?}");
+}
+
+#[test]
+fn ordinary_rounds_are_merged() {
+    for program in [
+        vec![
+            Malloc, CudaMalloc, Write, Upload, Add, Download, Read, Write, Upload, Add, Download, Read, Free, CudaFree,
+        ],
+        vec![CudaMalloc, Malloc, Fill, Download, Read, Fill, Wait, Download, Read, CudaFree, Free],
+        vec![Calloc, CudaMalloc, Write, UploadAsync, Look, Wait, Write, UploadAsync, Look, Wait, CudaFree, Free],
+    ] {
+        let mut tally = Tally::default();
+        judge_program(&program, &mut tally);
+        assert_eq!(tally.validated, 1, "{program:?}");
+    }
+}

@@ -1,0 +1,7 @@
+//! Tests of the engine through its public interface.
+
+mod analysis;
+mod common;
+mod exhaustive;
+mod unifier;
+mod windows;
