@@ -1,0 +1,279 @@
+//! Optimise: the engine decides, and this does what it says with the real functions.
+
+use std::ffi::{c_int, c_void};
+use std::path::PathBuf;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use echo_dr_engine::Unifier;
+use echo_dr_engine::calls::{
+    AllocDecision, Copy, CopyDecision, DeviceAlloc, FreeDecision, HostAlloc, ReallocDecision, ResetDecision, Waiting,
+};
+use echo_dr_format::event::{Call, Stream, WaitFor};
+use echo_dr_format::plan::Plan;
+use echo_dr_format::reason::{Reason as _, Refusal};
+use echo_dr_format::site::Site;
+use echo_rt::DeviceFacts;
+
+use crate::abi::Transfer;
+use crate::device::{self, Real};
+use crate::heap::Wanted;
+use crate::ops::{Forward, Observed};
+use crate::sites::Registers;
+use crate::thread::{self, Token};
+use crate::tracked::{self, Block, Origin};
+use crate::{local, say, sys};
+
+/// Passages of the loop site that are remembered: a program that passes it more often is measured by its first million iterations.
+const TIMES: usize = 1 << 20;
+
+/// A merging session.
+pub(crate) struct Merge {
+    plan: Plan,
+    path: PathBuf,
+    unifier: Unifier,
+    /// The plan's word on this device, once CUDA has been asked what it is.
+    admitted: OnceLock<Result<DeviceFacts, Option<Refusal>>>,
+    /// When the loop site was passed, where that is asked for.
+    times: Option<Mutex<Vec<u64>>>,
+}
+
+fn code_of(result: Result<(), echo_rt::CudaError>) -> c_int {
+    result.map_or_else(|error| error.0, |()| 0)
+}
+
+impl Merge {
+    pub(crate) fn new(plan: Plan, path: PathBuf, with_times: bool) -> Self {
+        let unifier = Unifier::new(&plan);
+        let times = with_times.then(|| Mutex::new(Vec::with_capacity(TIMES)));
+        Self { plan, path, unifier, admitted: OnceLock::new(), times }
+    }
+
+    /// The engine, for its counters.
+    pub(crate) fn unifier(&self) -> &Unifier {
+        &self.unifier
+    }
+
+    /// The smallest block that is looked at.
+    pub(crate) fn threshold(&self) -> usize {
+        let smallest = self.plan.enabled().map(|pair| pair.bytes).min();
+        smallest.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(usize::MAX)
+    }
+
+    /// Why the plan isn't followed on this device.
+    pub(crate) fn refusal(&self) -> Option<Refusal> {
+        self.admitted.get()?.as_ref().err()?.clone()
+    }
+
+    /// When the loop site was passed.
+    pub(crate) fn times(&self) -> Option<Vec<u64>> {
+        self.times.as_ref().map(|times| times.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    }
+
+    #[inline(never)]
+    fn site(&self, token: &Token) -> Site {
+        local::mine(token).site(token, Registers::here()).0
+    }
+
+    /// What the device is, if the plan was made for it.
+    fn facts(&self, token: &Token) -> Option<DeviceFacts> {
+        let admit = || {
+            let Some(identity) = device::identity(token) else { return Err(None) };
+            match self.plan.context.admits_device(identity) {
+                Ok(()) => Ok(identity.attributes.into()),
+                Err(refusal) => {
+                    static SAY: say::Once = say::Once::new();
+                    SAY.say(&format!(
+                        "the plan {} is not used, the program runs unchanged: {refusal} ({})",
+                        self.path.display(),
+                        refusal.number()
+                    ));
+                    Err(Some(refusal))
+                }
+            }
+        };
+        self.admitted.get_or_init(admit).as_ref().ok().copied()
+    }
+
+    pub(crate) fn host_alloc(&self, token: &Token, wanted: Wanted, real: impl FnOnce() -> *mut c_void) -> *mut c_void {
+        if !self.unifier.wants_size(wanted.bytes) {
+            return real();
+        }
+        let Wanted { bytes, align, zeroed, .. } = wanted;
+        let decision = sys::keeping_errno(|| {
+            let Some(cuda) = Real::current() else { return AllocDecision::Forward };
+            let call = HostAlloc { site: self.site(token), bytes, align, zeroed, thread: thread::number() };
+            self.unifier.host_alloc(&cuda, || self.facts(token), call)
+        });
+        match decision {
+            AllocDecision::Forward => real(),
+            AllocDecision::Use { address, fill_zero } => {
+                tracked::insert(address, Block { bytes, origin: Origin::Merged });
+                let block = address as *mut c_void;
+                if fill_zero {
+                    // SAFETY: p has `bytes` bytes, the host may use it, and the program does not have its address yet.
+                    unsafe { std::ptr::write_bytes(block.cast::<u8>(), 0, bytes) };
+                }
+                block
+            }
+        }
+    }
+
+    pub(crate) fn host_free(&self, address: usize) {
+        let Some(cuda) = Real::current() else { return };
+        // Forwarding would give p to the program's allocator; the block isn't one of its.
+        let _: FreeDecision = self.unifier.host_free(&cuda, address);
+    }
+
+    pub(crate) fn realloc(&self, address: usize) -> ReallocDecision {
+        self.unifier.realloc(address)
+    }
+
+    pub(crate) fn device_alloc(&self, call: &Observed<'_>, out: *mut usize, bytes: usize, real: Forward<'_>) -> c_int {
+        if out.is_null() || !self.unifier.wants_size(bytes) {
+            return real();
+        }
+        let cuda = Real::of(call.hook.layer);
+        let wanted = DeviceAlloc { site: self.site(call.token), bytes, thread: thread::number() };
+        match self.unifier.device_alloc(&cuda, || self.facts(call.token), wanted) {
+            AllocDecision::Forward => real(),
+            AllocDecision::Use { address, .. } => {
+                // SAFETY: the program passes a place for the address, which isn't null.
+                unsafe { *out = address };
+                0
+            }
+        }
+    }
+
+    pub(crate) fn device_free(
+        &self,
+        call: &Observed<'_>,
+        address: usize,
+        asynchronous: bool,
+        real: Forward<'_>,
+    ) -> c_int {
+        match self.unifier.device_free(&Real::of(call.hook.layer), address, asynchronous) {
+            FreeDecision::Forward => real(),
+            FreeDecision::Done(result) => code_of(result),
+        }
+    }
+
+    pub(crate) fn copy(
+        &self,
+        call: &Observed<'_>,
+        transfer: Transfer,
+        stream: Stream,
+        asynchronous: bool,
+        real: Forward<'_>,
+    ) -> c_int {
+        let Transfer { dst, src, extent: bytes, kind, shape, .. } = transfer;
+        let is_near = self.unifier.is_near(dst) || self.unifier.is_near(src);
+        let site = if is_near || self.times.is_some() { self.site(call.token) } else { Site(0) };
+        self.stamp(site);
+        let copy = Copy { site, dst, src, bytes, kind, stream, asynchronous, shape };
+        let cuda = Real::of(call.hook.layer);
+        let token = self.unifier.waiting();
+        let decision = if is_near { self.unifier.copy(&cuda, &copy) } else { CopyDecision::Forward };
+        match decision {
+            CopyDecision::Skip => 0,
+            CopyDecision::SkipThenWait(waiting) => self.wait(&cuda, waiting),
+            CopyDecision::Forward | CopyDecision::ForwardThenWait(_) => {
+                let code = real();
+                if code != 0 {
+                    return code;
+                }
+                self.unifier.copied(token, &copy);
+                match decision {
+                    CopyDecision::ForwardThenWait(waiting) => self.wait(&cuda, waiting),
+                    _ => 0,
+                }
+            }
+        }
+    }
+
+    fn wait(&self, cuda: &Real, waiting: Waiting) -> c_int {
+        let token = self.unifier.waiting();
+        let (code, on) = match waiting {
+            Waiting::Device => (cuda.wait_device(), WaitFor::Device),
+            Waiting::Stream(stream) => (cuda.wait_stream(stream), WaitFor::Stream(stream)),
+        };
+        if code == 0 {
+            self.unifier.waited(token, on);
+        }
+        code
+    }
+
+    fn stamp(&self, site: Site) {
+        if let Some(times) = &self.times
+            && self.plan.loop_site == Some(site)
+        {
+            let mut times = times.lock().unwrap_or_else(PoisonError::into_inner);
+            if times.len() < TIMES {
+                times.push(sys::now());
+            }
+        }
+    }
+
+    pub(crate) fn plain(&self, _: &Observed<'_>, what: Call, real: Forward<'_>) -> c_int {
+        match what {
+            Call::Launch { stream } => {
+                let code = real();
+                // Told of a failed launch too: a sticky error comes from work that began.
+                self.unifier.launched(stream);
+                code
+            }
+            Call::Set { dst, stream, .. } => {
+                self.unifier.set(dst as usize);
+                let code = real();
+                self.unifier.launched(stream);
+                code
+            }
+            Call::Wait { on } => {
+                let token = self.unifier.waiting();
+                let code = real();
+                if code == 0 {
+                    self.unifier.waited(token, on);
+                }
+                code
+            }
+            Call::EventRecord { event, stream } => {
+                let token = self.unifier.waiting();
+                let code = real();
+                if code == 0 {
+                    self.unifier.recorded(token, event, stream);
+                }
+                code
+            }
+            Call::Capture { begin, .. } => {
+                /// `cudaErrorIllegalState`: the stream was not being captured, so nothing has ended.
+                const NOT_CAPTURING: c_int = 401;
+                if begin {
+                    self.unifier.capture(true);
+                }
+                let code = real();
+                if if begin { code != 0 } else { code != NOT_CAPTURING } {
+                    self.unifier.capture(false);
+                }
+                code
+            }
+            _ => real(),
+        }
+    }
+
+    pub(crate) fn after(&self, real: Forward<'_>, what: &mut dyn FnMut() -> Option<Call>) -> c_int {
+        let code = real();
+        if code == 0
+            && let Some(Call::StreamCreate { stream, non_blocking }) = what()
+        {
+            self.unifier.stream_created(stream, non_blocking);
+        }
+        code
+    }
+
+    pub(crate) fn reset(&self, call: &Observed<'_>, real: Forward<'_>) -> c_int {
+        let cuda = Real::of(call.hook.layer);
+        match self.unifier.reset(&cuda) {
+            ResetDecision::Forward => real(),
+            ResetDecision::WaitInstead => cuda.wait_device(),
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Host blocks on pages of their own, so that protecting one concerns nothing else.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Where the pages of each block are: by the block's address, the first page and how many bytes.
+static MAPPED: Mutex<Option<HashMap<usize, (usize, usize)>>> = Mutex::new(None);
+
+/// The machine's page size.
+pub(crate) fn size() -> usize {
+    static SIZE: AtomicUsize = AtomicUsize::new(0);
+    match SIZE.load(Ordering::Relaxed) {
+        0 => {
+            // SAFETY: asks for a number.
+            let size = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
+            SIZE.store(size, Ordering::Relaxed);
+            size
+        }
+        size => size,
+    }
+}
+
+/// The lock, for the time of a fork.
+pub(crate) fn hold() -> MutexGuard<'static, Option<HashMap<usize, (usize, usize)>>> {
+    lock()
+}
+
+fn lock() -> MutexGuard<'static, Option<HashMap<usize, (usize, usize)>>> {
+    MAPPED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A zeroed block of `bytes` bytes that shares no page with anything; `None` where there is no memory.
+pub(crate) fn allocate(bytes: usize, align: usize) -> Option<usize> {
+    let page = size();
+    let whole = bytes.max(1).checked_next_multiple_of(page)?;
+    // More than a page's alignment is found inside a larger mapping.
+    let slack = if align > page { align } else { 0 };
+    let mapped = whole.checked_add(slack)?;
+    // SAFETY: a new private mapping; nothing else is touched.
+    let base = unsafe {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        libc::mmap(std::ptr::null_mut(), mapped, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
+    };
+    if base == libc::MAP_FAILED {
+        return None;
+    }
+    let base = base as usize;
+    let address = if slack == 0 { base } else { base.next_multiple_of(align) };
+    lock().get_or_insert_default().insert(address, (base, mapped));
+    Some(address)
+}
+
+/// Gives the pages of a block back.
+pub(crate) fn release(address: usize) {
+    let mapped = lock().as_mut().and_then(|mapped| mapped.remove(&address));
+    if let Some((base, bytes)) = mapped {
+        // SAFETY: the mapping was made by `allocate` for this block, which the program has freed.
+        unsafe { libc::munmap(base as *mut libc::c_void, bytes) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_have_pages_of_their_own_and_their_alignment() {
+        for align in [1, 64, size(), 16 * size()] {
+            let [one, other] = [(); 2].map(|()| allocate(size() + 1, align).expect("memory"));
+            assert_eq!((one % size(), one % align, other % align), (0, 0, 0));
+            assert!(one.abs_diff(other) >= 2 * size());
+            // SAFETY: the blocks are size() + 1 bytes and this test's own.
+            unsafe {
+                assert_eq!((one as *const u8).add(size()).read(), 0);
+                (one as *mut u8).add(size()).write(1);
+            }
+            release(one);
+            release(other);
+        }
+        assert_eq!(allocate(usize::MAX, 1), None);
+        assert_eq!(allocate(1 << 60, 1), None);
+    }
+}

@@ -1,0 +1,252 @@
+//! Profile and validate: every call is made as the program asked for it, and recorded. In validation the windows of the plan's pairs are told
+//! of it too, and the host blocks that they watch get pages of their own.
+
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use echo_dr_format::event::{Call, DeviceKind, HostKind, Stream};
+use echo_dr_format::site::Site;
+
+use crate::abi::Transfer;
+use crate::heap::Wanted;
+use crate::ops::{Forward, Observed};
+use crate::recorder::{self, Entry};
+use crate::sites::Registers;
+use crate::thread::Token;
+use crate::tracked::{self, Block, Origin};
+use crate::validate::Validator;
+use crate::{device, local, pages, sys};
+
+/// No site: where a call is does not matter for frees and waits.
+const NOWHERE: Site = Site(0);
+
+/// A recording session.
+pub(crate) struct Record {
+    threshold: usize,
+    validator: Option<&'static Validator>,
+    device_told: AtomicBool,
+}
+
+/// When a call began, and how long it took.
+struct Timed {
+    begin: u64,
+    code: c_int,
+    took: u64,
+}
+
+fn timed(real: Forward<'_>) -> Timed {
+    let begin = recorder::time();
+    let code = real();
+    Timed { begin, code, took: recorder::time().saturating_sub(begin) }
+}
+
+impl Record {
+    pub(crate) fn new(threshold: usize, validator: Option<&'static Validator>) -> Self {
+        Self { threshold, validator, device_told: AtomicBool::new(false) }
+    }
+
+    /// An event that is no call of the table, or is told before its call.
+    pub(crate) fn event(&self, token: &Token, api: &'static str, call: Call) {
+        recorder::push(token, Entry { time: recorder::time(), took: 0, site: NOWHERE, api, call });
+    }
+
+    #[inline(never)]
+    fn site(&self, token: &Token) -> Site {
+        local::mine(token).announced_site(token, Registers::here())
+    }
+
+    fn push(&self, call: &Observed<'_>, timed: &Timed, site: Site, what: Call) {
+        recorder::push(
+            call.token,
+            Entry { time: timed.begin, took: timed.took, site, api: call.hook.name, call: what },
+        );
+    }
+
+    /// The device is known when CUDA has done something.
+    fn tell_device(&self, token: &Token) {
+        if self.device_told.load(Ordering::Relaxed) || self.device_told.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        if let Some(identity) = device::identity(token) {
+            recorder::push_other(echo_dr_format::trace::Record::Device(identity.clone()));
+        }
+    }
+
+    pub(crate) fn plain(&self, call: &Observed<'_>, what: Call, real: Forward<'_>) -> c_int {
+        let watch = self.validator.map(|validator| validator.before(what));
+        let timed = timed(real);
+        if timed.code == 0 {
+            self.push(call, &timed, NOWHERE, what);
+            if matches!(what, Call::Launch { .. } | Call::Wait { .. }) {
+                self.tell_device(call.token);
+            }
+        }
+        if let (Some(validator), Some(watch)) = (self.validator, watch) {
+            validator.after(what, watch, timed.code == 0);
+        }
+        timed.code
+    }
+
+    pub(crate) fn after(
+        &self,
+        call: &Observed<'_>,
+        real: Forward<'_>,
+        what: &mut dyn FnMut() -> Option<Call>,
+    ) -> c_int {
+        let timed = timed(real);
+        if timed.code == 0
+            && let Some(what) = what()
+        {
+            let small = match what {
+                Call::HostAlloc { bytes, .. } | Call::DeviceAlloc { bytes, .. } => bytes < self.threshold as u64,
+                _ => false,
+            };
+            if !small {
+                let site = match what {
+                    Call::HostAlloc { .. } | Call::DeviceAlloc { .. } => self.site(call.token),
+                    _ => NOWHERE,
+                };
+                // An address may have been another block's until now, so what begins a block is told with the time after the call.
+                if let Some(validator) = self.validator {
+                    validator.after(what, validator.before(what), true);
+                }
+                let time = Timed { begin: timed.begin + timed.took, ..timed };
+                self.push(call, &time, site, what);
+            }
+        }
+        timed.code
+    }
+
+    pub(crate) fn device_alloc(
+        &self,
+        call: &Observed<'_>,
+        out: *mut usize,
+        bytes: usize,
+        kind: DeviceKind,
+        real: Forward<'_>,
+    ) -> c_int {
+        let code = self.after(call, real, &mut || {
+            // SAFETY: the call has succeeded, so it has written it.
+            Some(Call::DeviceAlloc { ptr: unsafe { *out } as u64, bytes: bytes as u64, kind })
+        });
+        if code == 0 {
+            self.tell_device(call.token);
+            if kind == DeviceKind::Plain
+                && let Some(validator) = self.validator.filter(|validator| validator.wants_size(bytes))
+            {
+                // SAFETY: as above.
+                validator.device_alloc(self.site(call.token), unsafe { *out }, bytes);
+            }
+        }
+        code
+    }
+
+    pub(crate) fn device_free(
+        &self,
+        call: &Observed<'_>,
+        address: usize,
+        asynchronous: bool,
+        real: Forward<'_>,
+    ) -> c_int {
+        if let Some(validator) = self.validator {
+            validator.device_free(address);
+        }
+        self.plain(call, Call::DeviceFree { ptr: address as u64, asynchronous }, real)
+    }
+
+    pub(crate) fn copy(
+        &self,
+        call: &Observed<'_>,
+        transfer: Transfer,
+        stream: Stream,
+        asynchronous: bool,
+        real: Forward<'_>,
+    ) -> c_int {
+        let site = self.site(call.token);
+        let Transfer { dst, src, bytes, extent, kind, shape } = transfer;
+        let copy = echo_dr_engine::calls::Copy { site, dst, src, bytes: extent, kind, stream, asynchronous, shape };
+        let watch = self.validator.map(|validator| validator.copying(&copy));
+        let timed = timed(real);
+        if timed.code == 0 {
+            let (dst, src, bytes) = (dst as u64, src as u64, bytes as u64);
+            self.push(call, &timed, site, Call::Copy { dst, src, bytes, kind, stream, asynchronous, shape });
+            self.tell_device(call.token);
+        }
+        if let (Some(validator), Some(watch)) = (self.validator, watch) {
+            validator.copied(&copy, watch, timed.code == 0);
+        }
+        timed.code
+    }
+
+    /// A function that isn't a copy of one block is about to read or write memory of the program.
+    pub(crate) fn call_with_memory(&self, token: &Token, address: usize, bytes: usize, writes: bool) {
+        if let Some(validator) = self.validator.filter(|validator| validator.is_near(address, bytes)) {
+            validator.system_call(address, bytes, writes, self.site(token));
+        }
+    }
+
+    /// Host memory of at least θ_min bytes.
+    pub(crate) fn host_alloc(&self, token: &Token, wanted: Wanted, real: impl FnOnce() -> *mut c_void) -> *mut c_void {
+        let mut site = None;
+        if let Some(validator) = self.validator.filter(|validator| validator.wants_size(wanted.bytes)) {
+            let here = self.site(token);
+            site = Some(here);
+            if validator.is_host_site(here, wanted.bytes)
+                && let Some(address) = pages::allocate(wanted.bytes, wanted.align)
+            {
+                tracked::insert(address, Block { bytes: wanted.bytes, origin: Origin::Pages });
+                validator.host_alloc(here, address, wanted.bytes);
+                self.push_host_alloc(token, wanted, here, address);
+                return address as *mut c_void;
+            }
+        }
+        let block = real();
+        if !block.is_null() {
+            let address = block as usize;
+            sys::keeping_errno(|| {
+                tracked::insert(address, Block { bytes: wanted.bytes, origin: Origin::Program });
+                self.push_host_alloc(token, wanted, site.unwrap_or_else(|| self.site(token)), address);
+            });
+        }
+        block
+    }
+
+    fn push_host_alloc(&self, token: &Token, wanted: Wanted, site: Site, address: usize) {
+        let kind = if wanted.zeroed { HostKind::Zeroed } else { HostKind::Heap };
+        let align = if wanted.align > 1 { wanted.align as u64 } else { 0 };
+        let call = Call::HostAlloc { ptr: address as u64, bytes: wanted.bytes as u64, align, kind };
+        recorder::push(token, Entry { time: recorder::time(), took: 0, site, api: wanted.api, call });
+    }
+
+    /// A known host block is about to end.
+    pub(crate) fn host_free(&self, token: &Token, address: usize, block: Block) {
+        if let (Some(validator), Origin::Pages) = (self.validator, block.origin) {
+            validator.host_free(address);
+        }
+        self.event(token, "free", Call::HostFree { ptr: address as u64 });
+    }
+
+    /// The pages of a known block are about to be read by Echo for the program.
+    pub(crate) fn open(&self, address: usize) {
+        if let Some(validator) = self.validator {
+            validator.host_free(address);
+        }
+    }
+
+    /// A block was resized by the program's own allocator; `old` is known if it was recorded.
+    pub(crate) fn host_resized(&self, token: &Token, old: Option<usize>, address: usize, bytes: usize) {
+        let ptr = address as u64;
+        let is_large = bytes >= self.threshold;
+        if is_large {
+            tracked::insert(address, Block { bytes, origin: Origin::Program });
+        }
+        let bytes = bytes as u64;
+        let call = match old {
+            Some(old) if is_large => Call::HostRealloc { old: old as u64, ptr, bytes },
+            Some(old) => Call::HostFree { ptr: old as u64 },
+            None if is_large => Call::HostAlloc { ptr, bytes, align: 0, kind: HostKind::Heap },
+            None => return,
+        };
+        recorder::push(token, Entry { time: recorder::time(), took: 0, site: self.site(token), api: "realloc", call });
+    }
+}

@@ -1,0 +1,166 @@
+//! The constructor: from `Cold` to `Ready` or `Off`, before the program's main.
+
+use std::io::Read as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+use echo_dr_format::SCHEMA;
+use echo_dr_format::context::{Context, Process};
+use echo_dr_format::plan::{PLAN_LIMIT, Plan};
+use echo_dr_format::reason::{Reason as _, Refusal};
+use echo_dr_format::trace::{Header, Mode};
+
+use crate::exit::Ending;
+use crate::merge::Merge;
+use crate::phase::Phase;
+use crate::record::Record;
+use crate::session::{self, Session};
+use crate::settings::Settings;
+use crate::{device, exit, fault, fork, identity, malloc, pages, recorder, say, signals, stack, validate};
+
+static SAY: say::Once = say::Once::new();
+
+unsafe extern "C" fn at_load() {
+    stack::this_is_the_first_thread();
+    // SAFETY: asks for a number.
+    let is_secure = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
+    if is_secure {
+        // The program has rights that its user has not: it must not be observed or changed.
+        Phase::Off.enter();
+        return;
+    }
+    let started = match Settings::read(|name| std::env::var_os(name)) {
+        Ok(None) => false,
+        Ok(Some(settings)) => start(settings),
+        Err(sentence) => {
+            SAY.say(&format!("{sentence}; the program runs unchanged"));
+            false
+        }
+    };
+    if started { Phase::Ready.enter() } else { Phase::Off.enter() }
+}
+
+#[used]
+#[cfg_attr(not(test), unsafe(link_section = ".init_array"))]
+static AT_LOAD: unsafe extern "C" fn() = at_load;
+
+/// Sets the session up; false if the library can only forward.
+fn start(settings: Settings) -> bool {
+    // SAFETY: the first thing that is allocated on this heap comes after it, or is not in the way: the library has one thread so far.
+    unsafe { dlmalloc::enable_alloc_after_fork() };
+    let mut ending = Ending {
+        mode: match settings.mode {
+            Mode::Profile => "profile",
+            Mode::Validate => "validate",
+            Mode::Optimise => "optimise",
+        },
+        counters: settings.counters.clone(),
+        times: settings.times.clone(),
+        ..Ending::default()
+    };
+    if let Some(owner) = another_malloc() {
+        let sentence = format!(
+            "{} has a malloc of its own, which the program's calls go to: host blocks are not seen. Build it without (a shared allocator library works)",
+            owner.display()
+        );
+        SAY.say(&sentence);
+        ending.trouble = Some(sentence);
+    }
+    let process = identity::process();
+    let plan = match (settings.mode, &settings.plan) {
+        (Mode::Profile, _) | (_, None) => None,
+        (_, Some(path)) => match read_plan(path, &process) {
+            Ok(plan) => Some((plan, path.clone())),
+            Err(refusal) => {
+                SAY.say(&format!(
+                    "the plan {} is not used, the program runs unchanged: {refusal} ({})",
+                    path.display(),
+                    refusal.number()
+                ));
+                ending.refused = Some(refusal);
+                exit::prepare(ending);
+                return false;
+            }
+        },
+    };
+    let started = match (settings.mode, plan) {
+        (Mode::Optimise, Some((plan, path))) => {
+            start_merging(plan, path, &settings);
+            true
+        }
+        (_, plan) => start_recording(plan.map(|(plan, _)| plan), &settings, process, &mut ending),
+    };
+    exit::prepare(ending);
+    if started {
+        fork::watch();
+    }
+    started
+}
+
+fn start_merging(plan: Plan, path: PathBuf, settings: &Settings) {
+    device::have_driver();
+    let merge = Merge::new(plan, path, settings.times.is_some());
+    malloc::THRESHOLD.store(merge.threshold(), Ordering::Relaxed);
+    session::set(Session::Merge(merge));
+}
+
+fn start_recording(plan: Option<Plan>, settings: &Settings, process: Process, ending: &mut Ending) -> bool {
+    let Some(path) = settings.trace.clone() else { return false };
+    let threshold =
+        plan.as_ref().map_or(settings.threshold, |plan| usize::try_from(plan.threshold).unwrap_or(usize::MAX)).max(1);
+    let header = Header {
+        schema: SCHEMA,
+        mode: settings.mode,
+        version: env!("CARGO_PKG_VERSION").into(),
+        context: Context { process, device: None },
+        threshold: threshold as u64,
+        page_size: pages::size() as u64,
+        pid: std::process::id(),
+        forked_from: None,
+    };
+    if let Err(error) = recorder::start(path.clone(), header) {
+        let sentence = format!("the trace {} can't be written, the program runs unchanged: {error}", path.display());
+        SAY.say(&sentence);
+        ending.trouble = Some(sentence);
+        return false;
+    }
+    let validator = plan.as_ref().map(|plan| validate::start(plan, settings.exclusive));
+    signals::take_fatal();
+    if validator.is_some() {
+        fault::prepare();
+        signals::keep_sigsegv();
+    }
+    malloc::THRESHOLD.store(threshold, Ordering::Relaxed);
+    session::set(Session::Record(Record::new(threshold, validator)));
+    true
+}
+
+/// The plan, if it is the user's own and made for this process.
+fn read_plan(path: &Path, process: &Process) -> Result<Plan, Refusal> {
+    let unreadable = |error: std::io::Error| Refusal::Malformed(error.to_string());
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    let about = file.metadata().map_err(unreadable)?;
+    /// Others than the owner may write.
+    const OTHERS_WRITE: u32 = 0o022;
+    // SAFETY: asks for a number.
+    let user = unsafe { libc::geteuid() };
+    if about.uid() != user || about.mode() & OTHERS_WRITE != 0 || !about.is_file() {
+        return Err(Refusal::NotOwned);
+    }
+    let mut text = Vec::new();
+    file.take(PLAN_LIMIT as u64 + 1).read_to_end(&mut text).map_err(unreadable)?;
+    let plan = Plan::read(&text)?;
+    plan.context.process.admits(process)?;
+    Ok(plan)
+}
+
+/// The file whose malloc the program's calls go to, if it is not this library's: an executable's own comes before any preload.
+fn another_malloc() -> Option<PathBuf> {
+    let modules = crate::modules::current();
+    let real_dlsym = crate::lookup::real_dlsym()?;
+    // SAFETY: the name ends in NUL.
+    let first = unsafe { real_dlsym(libc::RTLD_DEFAULT, c"malloc".as_ptr()) } as usize;
+    let owner = modules.find(first)?;
+    (!modules.is_own(first)).then(|| owner.path.clone())
+}

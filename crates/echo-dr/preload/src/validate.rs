@@ -1,0 +1,166 @@
+//! Validate: the engine says when the pages of a host buffer are closed; this closes and opens them, and tells it of what it can't see: faults and
+//! system calls.
+
+use std::sync::OnceLock;
+
+use echo_dr_engine::calls::Copy;
+use echo_dr_engine::{Fault, Memory, Protection, WaitToken, Windows};
+use echo_dr_format::event::Call;
+use echo_dr_format::finding::{Access, Finding, PairSeen};
+use echo_dr_format::plan::Plan;
+use echo_dr_format::site::Site;
+
+use crate::device::Real;
+use crate::hostmem;
+use crate::{pages, thread};
+
+/// A validation run.
+#[derive(Debug)]
+pub(crate) struct Validator {
+    windows: Windows,
+}
+
+/// The means that the engine asks for.
+struct Means;
+
+static VALIDATOR: OnceLock<Validator> = OnceLock::new();
+
+/// Starts watching the pairs of a plan; the constructor does, once.
+pub(crate) fn start(plan: &Plan, exclusive: bool) -> &'static Validator {
+    VALIDATOR.get_or_init(|| Validator { windows: Windows::new(plan, pages::size(), exclusive) })
+}
+
+/// The validator, in a validation run.
+#[inline]
+pub(crate) fn get() -> Option<&'static Validator> {
+    VALIDATOR.get()
+}
+
+/// Findings since the last call.
+pub(crate) fn findings(time: u64) -> Vec<Finding> {
+    get().map_or_else(Vec::new, |validator| validator.windows.findings(&Means, time))
+}
+
+/// What was seen of each pair.
+pub(crate) fn seen() -> Vec<PairSeen> {
+    get().map_or_else(Vec::new, |validator| validator.windows.seen())
+}
+
+/// This process is the child of a fork.
+pub(crate) fn forked() {
+    if let Some(validator) = get() {
+        validator.windows.forked(&Means);
+    }
+}
+
+/// Gives pages a protection. Safe in a signal handler.
+fn protect(start: usize, bytes: usize, protection: Protection) -> bool {
+    let flags = match protection {
+        Protection::Open => libc::PROT_READ | libc::PROT_WRITE,
+        Protection::ReadOnly => libc::PROT_READ,
+        Protection::Closed => libc::PROT_NONE,
+    };
+    // SAFETY: the pages are those of a host block that `pages` made for a pair, and hold nothing else.
+    unsafe { libc::mprotect(start as *mut libc::c_void, bytes, flags) == 0 }
+}
+
+impl Memory for Means {
+    fn protect(&self, start: usize, bytes: usize, protection: Protection) {
+        // If the kernel refuses (too many mappings), the pages stay as they are: an access is not seen, the program runs on.
+        let _ = protect(start, bytes, protection);
+    }
+
+    fn host_digest(&self, address: usize, bytes: usize) -> u64 {
+        hostmem::digest(address, bytes)
+    }
+
+    fn device_digest(&self, address: usize, bytes: usize) -> Option<u64> {
+        hostmem::device_digest(Real::current()?, address, bytes)
+    }
+
+    fn poison(&self, address: usize, bytes: usize) {
+        if let Some(real) = Real::current() {
+            real.poison(address, bytes);
+        }
+    }
+}
+
+impl Validator {
+    pub(crate) fn wants_size(&self, bytes: usize) -> bool {
+        self.windows.wants_size(bytes)
+    }
+
+    pub(crate) fn is_host_site(&self, site: Site, bytes: usize) -> bool {
+        self.windows.is_host_site(site, bytes)
+    }
+
+    /// Memory from `address` may overlap a watched block.
+    pub(crate) fn is_near(&self, address: usize, bytes: usize) -> bool {
+        bytes > 0 && (self.windows.is_near(address) || self.windows.is_near(address + (bytes - 1)))
+    }
+
+    pub(crate) fn host_alloc(&self, site: Site, address: usize, bytes: usize) {
+        self.windows.host_alloc(&Means, site, address, bytes, thread::number());
+    }
+
+    pub(crate) fn device_alloc(&self, site: Site, address: usize, bytes: usize) {
+        self.windows.device_alloc(&Means, site, address, bytes, thread::number());
+    }
+
+    pub(crate) fn host_free(&self, address: usize) {
+        self.windows.host_free(&Means, address);
+    }
+
+    pub(crate) fn device_free(&self, address: usize) {
+        self.windows.device_free(&Means, address);
+    }
+
+    pub(crate) fn copying(&self, copy: &Copy) -> WaitToken {
+        let token = self.windows.waiting();
+        self.windows.copying(&Means, copy);
+        token
+    }
+
+    pub(crate) fn copied(&self, copy: &Copy, token: WaitToken, succeeded: bool) {
+        self.windows.copied(&Means, token, copy, succeeded);
+    }
+
+    /// Before a call that is no copy.
+    pub(crate) fn before(&self, call: Call) -> WaitToken {
+        let token = self.windows.waiting();
+        match call {
+            Call::Set { dst, bytes, stream } => self.windows.set(&Means, dst as usize, bytes as usize, stream),
+            Call::Launch { stream } => self.windows.launching(&Means, stream),
+            Call::StreamWait { .. } => self.windows.joined(),
+            _ => {}
+        }
+        token
+    }
+
+    /// After it.
+    pub(crate) fn after(&self, call: Call, token: WaitToken, succeeded: bool) {
+        match call {
+            // A failed launch may have begun.
+            Call::Launch { stream } | Call::Set { stream, .. } => self.windows.launched(stream),
+            Call::Wait { on } if succeeded => self.windows.waited(&Means, token, on),
+            Call::EventRecord { event, stream } if succeeded => self.windows.recorded(token, event, stream),
+            Call::StreamCreate { stream, non_blocking } if succeeded => {
+                self.windows.stream_created(stream, non_blocking)
+            }
+            _ => {}
+        }
+    }
+
+    /// A system call is about to be given memory of the program; `writes`: to write to it.
+    pub(crate) fn system_call(&self, address: usize, bytes: usize, writes: bool, site: Site) {
+        self.windows.system_call(&Means, address, bytes, writes, site);
+    }
+
+    /// A fault at `address`; true if it was ours and the program can go on. For a signal handler.
+    pub(crate) fn fault(&self, address: usize, access: Access, site: Site) -> bool {
+        match self.windows.touched(address, access, site) {
+            Fault::NotOurs => false,
+            Fault::Reopen { start, bytes, protection } => protect(start, bytes, protection),
+        }
+    }
+}

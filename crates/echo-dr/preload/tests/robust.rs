@@ -1,0 +1,209 @@
+//! Programs run as ever with the library preloaded, and the trace is whole however they end.
+
+mod common;
+
+use std::process::Command;
+
+use common::{heap_blocks, preloaded, profiled, program, read, run, scratch, traces};
+use echo_dr_format::event::Call;
+
+fn is_installed(command: &str) -> bool {
+    Command::new(command).arg("--version").output().is_ok()
+}
+
+#[test]
+fn without_a_mode_nothing_changes_and_nothing_is_said() {
+    let output = run(preloaded(program("blocks", &[])).arg("huge"));
+    assert_eq!(output.stdout, b"blocks\n");
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn the_malloc_family_works_and_its_large_blocks_are_recorded() {
+    let folder = scratch();
+    let path = folder.path().join("trace");
+    let output = run(profiled(program("blocks", &[]), &path).arg("huge"));
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    let trace = read(&path);
+    assert!(trace.end.is_some_and(|end| end.lost == 0));
+    assert!(heap_blocks(&trace, 100).is_empty(), "below the threshold");
+    // malloc, 7 aligned_alloc, posix_memalign and memalign each, valloc, pvalloc, and one that realloc refuses to enlarge.
+    let apis: Vec<_> = heap_blocks(&trace, 300_000).iter().map(|event| event.api.to_string()).collect();
+    let count = |api: &str| apis.iter().filter(|known| *known == api).count();
+    assert_eq!(
+        (count("malloc"), count("calloc"), count("posix_memalign"), count("aligned_alloc")),
+        (2, 1, 7, 16),
+        "{apis:?}"
+    );
+    // Every block that lives at the end of the trace would be one that the family forgot.
+    let mut live = std::collections::BTreeSet::new();
+    for event in &trace.events {
+        match event.call {
+            Call::HostAlloc { ptr, .. } => assert!(live.insert(ptr), "{event:?} is alive already"),
+            Call::HostRealloc { old, ptr, .. } => assert!(live.remove(&old) && live.insert(ptr), "{event:?}"),
+            Call::HostFree { ptr } => assert!(live.remove(&ptr), "{event:?} of no block"),
+            _ => {}
+        }
+    }
+    assert!(live.is_empty(), "{live:?}");
+}
+
+#[test]
+fn a_trace_is_whole_however_the_program_ends() {
+    for (how, ends) in [
+        ("return", true),
+        ("exit", true),
+        ("_exit", true),
+        ("abort", false),
+        ("segv", false),
+        ("term", false),
+        ("exec", false),
+        ("vfork", true),
+    ] {
+        let folder = scratch();
+        let path = folder.path().join("trace");
+        let plain = Command::new(program("ending", &[])).arg(how).output().expect("the program runs");
+        let with = profiled(program("ending", &[]), &path).arg(how).output().expect("the program runs");
+        assert_eq!(with.status, plain.status, "{how}");
+        let trace = read(&path);
+        let blocks = if how == "vfork" { 4 } else { 3 };
+        assert_eq!(heap_blocks(&trace, 700_001).len(), blocks, "{how}");
+        assert_eq!(trace.end.is_some(), ends, "{how}: only a program that ends by itself writes an end");
+        assert!(!trace.truncated, "{how}");
+        assert_eq!(traces(&path), [path.clone()], "{how}: no other process has anything to tell");
+    }
+}
+
+#[test]
+fn a_killed_program_leaves_a_readable_trace() {
+    let folder = scratch();
+    let path = folder.path().join("trace");
+    let output = profiled(program("ending", &[]), &path).arg("kill").output().expect("the program runs");
+    assert!(!output.status.success());
+    let trace = read(&path);
+    assert_eq!(heap_blocks(&trace, 700_001).len(), 3, "all was written long before");
+    assert!(trace.end.is_none());
+}
+
+#[test]
+fn a_programs_own_handlers_work_and_it_sees_only_them() {
+    let folder = scratch();
+    let path = folder.path().join("trace");
+    let plain = Command::new(program("own_handler", &[])).output().expect("the program runs");
+    let with = profiled(program("own_handler", &[]), &path).output().expect("the program runs");
+    assert_eq!(String::from_utf8_lossy(&with.stdout), "own handler\n", "{}", String::from_utf8_lossy(&with.stderr));
+    assert_eq!(with.status, plain.status);
+    assert_eq!(heap_blocks(&read(&path), 500_000).len(), 1);
+}
+
+#[test]
+fn each_of_100_children_has_a_trace_of_its_own() {
+    let folder = scratch();
+    let path = folder.path().join("trace");
+    run(&mut profiled(program("forks", &[]), &path));
+    let own = read(&path);
+    assert!(own.header.forked_from.is_none() && own.end.is_some());
+    let children: Vec<_> = traces(&path).into_iter().filter(|other| *other != path).collect();
+    assert_eq!(children.len(), 100);
+    for child in &children {
+        let trace = read(child);
+        assert_eq!(trace.header.forked_from, Some(own.header.pid));
+        assert_eq!(child.to_string_lossy(), format!("{}.{}", path.display(), trace.header.pid));
+        let large: Vec<_> = trace.events.iter().filter(|event| matches!(event.call, Call::HostAlloc { .. })).collect();
+        assert_eq!(large.len(), 1, "nothing of the parent's: {large:?}");
+        // Children ended by SIGTERM have no end, and have their free all the same.
+        assert!(trace.events.iter().any(|event| matches!(event.call, Call::HostFree { .. })));
+        assert!(trace.frames.iter().any(|frames| frames.site == large[0].site), "frames are told again in the child");
+    }
+}
+
+#[test]
+fn threads_that_allocate_hard_lose_nothing() {
+    let folder = scratch();
+    let path = folder.path().join("trace");
+    run(&mut profiled(program("threads", &[]), &path));
+    let trace = read(&path);
+    let large =
+        |event: &&echo_dr_format::event::Event| matches!(event.call, Call::HostAlloc { bytes: 250_000..250_064, .. });
+    assert_eq!(trace.events.iter().filter(large).count(), 2 * 64 * 30);
+    let frees = trace.events.iter().filter(|event| matches!(event.call, Call::HostFree { .. })).count();
+    assert_eq!(frees, 2 * 64 * 30);
+    assert_eq!(trace.end.map(|end| end.lost), Some(0));
+}
+
+#[test]
+fn a_program_with_its_own_malloc_keeps_it_and_the_user_is_told_once() {
+    let folder = scratch();
+    let path = folder.path().join("trace");
+    let output = run(&mut profiled(program("own_malloc", &["-rdynamic"]), &path));
+    assert_eq!(output.stdout, b"own malloc\n");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(told.lines().count(), 1, "{told}");
+    assert!(told.contains("malloc of its own"), "{told}");
+}
+
+#[test]
+fn sites_are_the_same_in_20_runs_at_random_addresses() {
+    let mut first = None;
+    let mut addresses = std::collections::BTreeSet::new();
+    for _ in 0..20 {
+        let folder = scratch();
+        let path = folder.path().join("trace");
+        run(&mut profiled(program("blocks", &[]), &path));
+        let trace = read(&path);
+        let sites: Vec<_> = trace.events.iter().map(|event| event.site).collect();
+        assert!(sites.iter().filter(|site| site.0 != 0).count() > 20);
+        let allocated = trace.events.iter().find_map(|event| match event.call {
+            Call::HostAlloc { ptr, .. } => Some(ptr),
+            _ => None,
+        });
+        addresses.extend(allocated);
+        assert_eq!(*first.get_or_insert(sites.clone()), sites);
+    }
+    assert!(addresses.len() > 1, "addresses were not random, so the runs prove nothing");
+}
+
+#[test]
+fn ordinary_programs_run_as_ever() {
+    let folder = scratch();
+    let source = folder.path().join("empty.c");
+    std::fs::write(&source, "int main(void) { return 0; }\n").expect("written");
+    let source = source.to_string_lossy().into_owned();
+    let binary = folder.path().join("empty").to_string_lossy().into_owned();
+    let python = "import json, threading, subprocess, ctypes\n\
+                  try:\n import numpy; a = numpy.ones((600, 600)); assert (a @ a)[0, 0] == 600\n\
+                  except ImportError: pass\n\
+                  blocks = []\n\
+                  ts = [threading.Thread(target=lambda: blocks.append(bytearray(10**6))) for _ in range(8)]\n\
+                  [t.start() for t in ts]; [t.join() for t in ts]\n\
+                  assert subprocess.run(['/bin/echo', 'x'], capture_output=True).stdout == b'x\\n'\n\
+                  print(len(json.dumps(list(range(100000)))), len(blocks))";
+    let here = env!("CARGO_MANIFEST_DIR");
+    let commands: [(&str, Vec<&str>); 4] = [
+        ("python3", vec!["-c", python]),
+        ("gcc", vec!["-O2", &source, "-o", &binary]),
+        ("git", vec!["-C", here, "log", "--oneline", "-3"]),
+        (
+            "bash",
+            vec![
+                "-c",
+                "x=$(for i in 1 2 3; do echo $i | cat; done); echo $x; trap 'echo trapped' USR1; kill -USR1 $$; exit 0",
+            ],
+        ),
+    ];
+    for (name, arguments) in commands {
+        if !is_installed(name) {
+            eprintln!("skipped: {name} is not installed");
+            continue;
+        }
+        let path = folder.path().join(format!("{name}.trace"));
+        let plain = run(Command::new(name).args(&arguments));
+        let with = run(profiled(name, &path).args(&arguments));
+        assert_eq!((with.stdout, with.stderr), (plain.stdout, plain.stderr), "{name}");
+        assert!(!traces(&path).is_empty(), "{name}");
+        for trace in traces(&path) {
+            read(&trace);
+        }
+    }
+    run(&mut Command::new(&binary));
+}
