@@ -125,7 +125,7 @@ impl Windows {
             return;
         }
         memory.poison(address, bytes);
-        let device = Device { address, born: self.pending.launches(), baseline: None };
+        let device = Device { address, poisoned: memory.device_digest(address, bytes), baseline: None };
         self.arrived(&mut watch, memory, (pair, bytes), (Side::Device, thread), arrival, |instance| {
             instance.device = Some(device);
         });
