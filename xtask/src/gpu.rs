@@ -48,9 +48,10 @@ pub(crate) fn bundle(context: &Context, arch: &str, folder: &Path) -> Result<(),
     ] {
         fs::copy(&from, folder.join(name)).map_err(|error| Failure::io("copy", &from, &error))?;
     }
-    context
-        .ui
-        .say(&format!("{} holds the programs; run run-on-gpu.sh and tune-on-gpu.sh in it on a machine with a GPU", folder.display()));
+    context.ui.say(&format!(
+        "{} holds the programs; run run-on-gpu.sh and tune-on-gpu.sh in it on a machine with a GPU",
+        folder.display()
+    ));
     Ok(())
 }
 
