@@ -18,6 +18,9 @@
 //!
 //! The last rule goes further than "until the next synchronization": after a wait the GPU may use d again without another upload, so a window
 //! that was closed by a wait opens again with the next launch.
+//!
+//! What this can't see: a kernel that writes d and itself brings back what was there, while the host reads an input on trial; and kernels of a stream
+//! that is ordered with the pair's by other means than events, the default stream or waits of the host.
 
 use echo_dr_format::event::Stream;
 use echo_dr_format::finding::Trouble;
