@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use echo_dr_format::plan::Pair;
 use echo_dr_format::reason::Deviation;
 use echo_dr_format::site::Site;
-use echo_rt::{Cuda, DeviceFacts, Merged, PairFacts, usable};
+use echo_rt::{Backend, Cuda, DeviceFacts, Merged, PairFacts, usable};
 
 use super::Unifier;
 use super::table::{Block, Table, View};
@@ -121,7 +121,7 @@ impl Unifier {
         table.pairs[asked.pair].coming += 1;
         // CUDA may take locks of its own, under which another thread may be in a hook of ours: never call it with ours held.
         drop(table);
-        let made = self.make(cuda, device, asked.pair);
+        let made = self.make(cuda, device, asked);
         let mut table = self.lock();
         table.pairs[asked.pair].coming -= 1;
         let merged = match made {
@@ -177,7 +177,8 @@ impl Unifier {
             return AllocDecision::Forward;
         };
         // calloc writes h at once, and the GPU may have given d a value, or be at it.
-        if asked.zeroed && block.born != launches {
+        let forbidden = self.exclusive.load(Ordering::Acquire) && !self.pending.idle();
+        if asked.zeroed && (block.born != launches || forbidden) {
             self.retire(table, asked.pair, Deviation::ZeroedAfterUse);
             return AllocDecision::Forward;
         }
@@ -194,15 +195,19 @@ impl Unifier {
         &self,
         cuda: &impl Cuda,
         device: impl FnOnce() -> Option<DeviceFacts>,
-        pair: usize,
+        asked: Asked,
     ) -> Result<Merged, Deviation> {
-        let pair = &self.pairs[pair];
+        let pair = &self.pairs[asked.pair];
         let facts = PairFacts { mergeable: true, exclusive: pair.exclusive, synchronous_copies: false };
         let backend = pair.backend.backend();
-        if !device().is_some_and(|device| usable(backend, device, facts)) {
-            return Err(Deviation::BackendUnusable);
-        }
+        let device = device().filter(|&device| usable(backend, device, facts)).ok_or(Deviation::BackendUnusable)?;
         if cuda.has_error() {
+            return Err(Deviation::ErrorPending);
+        }
+        let is_exclusive = backend == Backend::Managed && !device.concurrent_managed_access;
+        self.exclusive.fetch_or(is_exclusive, Ordering::AcqRel);
+        // Filling p with zeroes is an access of the host, which that device forbids while work is in flight.
+        if asked.zeroed && is_exclusive && !self.pending.idle() && cuda.synchronize().is_err() {
             return Err(Deviation::ErrorPending);
         }
         let bytes = usize::try_from(pair.bytes).unwrap_or(usize::MAX);

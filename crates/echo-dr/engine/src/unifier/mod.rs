@@ -45,6 +45,8 @@ pub struct Unifier {
     /// Streams that are being captured.
     captures: AtomicU32,
     forked: AtomicBool,
+    /// Some p is managed memory that the host must not touch while any GPU work is in flight.
+    exclusive: AtomicBool,
     deviations: [AtomicU64; Deviation::ALL.len()],
 }
 
@@ -65,6 +67,7 @@ impl Unifier {
             table,
             captures: AtomicU32::new(0),
             forked: AtomicBool::new(false),
+            exclusive: AtomicBool::new(false),
             deviations: std::array::from_fn(|_| AtomicU64::new(0)),
         }
     }
