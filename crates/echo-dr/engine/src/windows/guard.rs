@@ -11,7 +11,7 @@ use echo_dr_format::site::Site;
 use super::{Fault, Memory, Protection};
 
 /// How many host blocks can be watched at once.
-const SLOTS: usize = 4096;
+const SLOTS: usize = 1024;
 
 /// An access that a fault showed; the first one is kept.
 #[derive(Debug, Default)]
@@ -133,6 +133,15 @@ impl Guard {
         self.slots[id.0].flight.store(false, Ordering::Release);
         self.set(memory, id, Protection::Open, false);
         self.slots[id.0].used.store(false, Ordering::Release);
+    }
+
+    /// Opens and forgets all blocks, without any lock.
+    pub(super) fn open_all(&self, memory: &impl Memory) {
+        for number in 0..self.top.load(Ordering::Acquire).min(SLOTS) {
+            if self.slots[number].used.load(Ordering::Acquire) {
+                self.remove(memory, SlotId(number));
+            }
+        }
     }
 
     /// The window's level.

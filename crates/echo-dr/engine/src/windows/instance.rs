@@ -18,6 +18,9 @@
 //!
 //! The last rule goes further than "until the next synchronization": after a wait the GPU may use d again without another upload, so a window
 //! that was closed by a wait opens again with the next launch.
+//!
+//! What this can't see: a kernel that writes d and itself brings back what was there, while the host reads an input on trial; and kernels of a stream
+//! that is ordered with the pair's by other means than events, the default stream or waits of the host.
 
 use echo_dr_format::event::Stream;
 use echo_dr_format::finding::Trouble;
@@ -31,7 +34,7 @@ use crate::pending::Pending;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     Fresh {
-        /// Work from before h was there may still write d, so h is closed until a wait.
+        /// d has a value from before h was there, and work is pending that may use it: h is closed until a wait.
         busy: bool,
     },
     Open {
@@ -59,8 +62,8 @@ pub(super) struct Host {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Device {
     pub(super) address: usize,
-    /// Launches when it came to be.
-    pub(super) born: u64,
+    /// Hash of what it was poisoned with.
+    pub(super) poisoned: Option<u64>,
     /// Hash of its content when the pair was complete and nothing of it could have been meant for h.
     pub(super) baseline: Option<u64>,
 }
@@ -75,6 +78,10 @@ pub(super) struct Instance {
     pub(super) bytes: usize,
     pub(super) host: Option<Host>,
     pub(super) device: Option<Device>,
+    /// h was written after the last copy, and freed: d's next reader would see that.
+    pub(super) host_wrote: bool,
+    /// d had a value before h came to be.
+    pub(super) defined: bool,
     /// Stream of its copies.
     pub(super) stream: Option<Stream>,
     pub(super) stage: Stage,
@@ -92,15 +99,15 @@ pub(super) struct Scene<'a, M> {
 impl Instance {
     /// Both blocks are there.
     pub(super) fn complete<M: Memory>(&mut self, scene: &Scene<'_, M>) {
-        let used = self.device.is_some_and(|device| device.born != scene.pending.launches());
         if let Some(device) = &mut self.device {
             device.baseline = scene.memory.device_digest(device.address, self.bytes);
+            self.defined = device.baseline.is_none() || device.baseline != device.poisoned;
         }
-        if used && self.direction == Direction::Output {
+        if self.defined && self.direction == Direction::Output {
             // d has, or will have, a value for h. What the host does with h before the download is lost, and merged it would not be.
             self.open(scene, true);
         } else if let Some(host) = self.host {
-            let busy = used && !self.idle(scene);
+            let busy = self.defined && !self.idle(scene);
             self.stage = Stage::Fresh { busy };
             let level = if busy { Protection::Closed } else { Protection::ReadOnly };
             scene.guard.set(scene.memory, host.slot, level, false);
@@ -170,17 +177,24 @@ impl Instance {
         stream: Stream,
         known: bool,
     ) -> Option<(Trouble, Option<Seen>)> {
-        let (Some(host), Some(_)) = (self.host, self.device) else { return None };
+        self.device?;
         if !known && !self.may_use(stream, scene.joined) {
             return None;
         }
+        if self.shows_host_write(scene) {
+            return Some((Trouble::LaunchAfterHostWrite, None));
+        }
+        let host = self.host?;
         match self.stage {
-            // Of an input nothing is in d yet that the GPU could want; whether it writes d shows at the upload.
-            Stage::Fresh { .. } if self.direction != Direction::Output => return None,
-            Stage::Fresh { .. } => scene.guard.clean(host.slot),
-            Stage::Shut { .. } if scene.guard.is_dirty(host.slot) => {
-                return Some((Trouble::LaunchAfterHostWrite, None));
+            // If nothing is in d yet the GPU can't want it; whether it writes d shows at the upload.
+            Stage::Fresh { .. } if self.direction != Direction::Output => {
+                if self.defined {
+                    self.stage = Stage::Fresh { busy: true };
+                    self.close_pages_strictly(scene);
+                }
+                return None;
             }
+            Stage::Fresh { .. } => scene.guard.clean(host.slot),
             Stage::Shut { .. } => {}
             Stage::Open { .. } => {
                 if let Some((trouble, seen)) = self.settle(scene) {
@@ -221,6 +235,25 @@ impl Instance {
         let doubtful = scene.guard.take_doubtful(host.slot);
         self.close_pages_strictly(scene);
         doubtful.map(|seen| (Trouble::HostTouched(seen.access), seen))
+    }
+
+    /// Who reads d now would, merged, see what the host has written to h since d and h were the same (or since d got its value, before h was there).
+    pub(super) fn shows_host_write<M: Memory>(&self, scene: &Scene<'_, M>) -> bool {
+        let dirty = self.host_wrote || self.host.is_some_and(|host| scene.guard.is_dirty(host.slot));
+        match self.stage {
+            Stage::Fresh { .. } => dirty && self.defined,
+            Stage::Shut { .. } => dirty,
+            // Writing h there is an error of its own.
+            Stage::Open { .. } => false,
+        }
+    }
+
+    /// h is about to be freed. d may live on.
+    pub(super) fn host_freed<M: Memory>(&mut self, scene: &Scene<'_, M>) {
+        if let Some(host) = self.host.take() {
+            self.host_wrote = scene.guard.is_dirty(host.slot);
+            scene.guard.remove(scene.memory, host.slot);
+        }
     }
 
     /// The pair ends, or the run does: reads that were on trial are judged now.
