@@ -2,8 +2,9 @@
 //!
 //! | file | for |
 //! | --- | --- |
-//! | `bin/echo-sr` | the command |
+//! | `bin/echo-sr`, `bin/echo-dr` | the commands |
 //! | `lib/libecho_sr.so` | `clang++ -fpass-plugin=…` |
+//! | `lib/libecho_dr.so` | what `echo-dr` loads into programs |
 //! | `lib/libecho_rt.a` | programs compiled with `target=adaptive` |
 //! | `lib/cmake/EchoSR/` | `find_package(EchoSR)` |
 
@@ -22,6 +23,8 @@ pub(crate) fn install(context: &Context, prefix: &Path) -> Result<(), Failure> {
     let cmake = CMAKE_FILES.map(|file| (context.root.join("cmake").join(file), format!("lib/cmake/EchoSR/{file}")));
     let files = [
         (release.join("echo-sr"), "bin/echo-sr".to_owned()),
+        (release.join("echo-dr"), "bin/echo-dr".to_owned()),
+        (release.join("libecho_dr.so"), "lib/libecho_dr.so".to_owned()),
         (release.join("libecho_sr.so"), "lib/libecho_sr.so".to_owned()),
         (release.join("libecho_rt.a"), "lib/libecho_rt.a".to_owned()),
     ];

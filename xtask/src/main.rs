@@ -40,13 +40,13 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Find or install LLVM and the CUDA toolkit, and check each piece by running it.
+    /// Find or install LLVM, the CUDA toolkit and what the tests for aarch64 need, and check each piece by running it.
     Setup {
         /// Take the CUDA toolkit's wheels from this folder instead of downloading them.
         #[arg(long, value_name = "FOLDER")]
         wheels: Option<PathBuf>,
     },
-    /// Build the plugin and the CPU device.
+    /// Build Echo (the plugin, the commands, the libraries) and the CPU device.
     Build {
         /// Build the plugin for this LLVM major only, and nothing else.
         #[arg(long, value_name = "MAJOR")]
@@ -54,7 +54,7 @@ enum Action {
     },
     /// Build what runs in programs for aarch64 (Jetson's architecture), to run it here in an emulator: see `xtask/tests/aarch64.rs`.
     Aarch64,
-    /// Build Echo and copy command, plugin, runtime and CMake package to `bin` and `lib` of a folder.
+    /// Build Echo and copy commands, plugin, libraries and CMake package to `bin` and `lib` of a folder.
     Install {
         /// The folder, such as ~/.local or /usr/local.
         #[arg(long, value_name = "FOLDER")]
@@ -164,7 +164,10 @@ fn main() -> ExitCode {
 
 fn run(command: &Action, context: &Context) -> Result<(), Failure> {
     match command {
-        Action::Setup { wheels } => setup::complete(context, wheels.as_deref()),
+        Action::Setup { wheels } => {
+            setup::complete(context, wheels.as_deref())?;
+            setup::complete_aarch64(context)
+        }
         Action::Build { plugin } => {
             setup::complete(context, None)?;
             match plugin {

@@ -1,5 +1,6 @@
-//! Builds Echo itself: the plugin (for each LLVM major that is asked for) and the CPU device, and puts the device together in
-//! `target/uma` in the layout that its parts expect: `bin/uma-clang++` next to `lib/libcudart.so.13` and `lib/libcuda.so.1`.
+//! Builds Echo itself: the plugin (for each LLVM major that is asked for), both commands, Echo-DR's library and the CPU device, and puts the
+//! device together in `target/uma` in the layout that its parts expect: `bin/uma-clang++` next to `lib/libcudart.so.13` and
+//! `lib/libcuda.so.1`.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -12,17 +13,19 @@ use crate::failure::Failure;
 use crate::setup::{LLVM_OLD, LLVM_PREFERRED};
 use crate::tool;
 
-/// Builds the plugin for LLVM 22, the runtime of the adaptive target and the CPU device.
+/// Builds the plugin for LLVM 22, both commands, Echo-DR's library, the runtime of the adaptive target and the CPU device.
 pub(crate) fn build(context: &Context) -> Result<(), Failure> {
     plugin(context, LLVM_PREFERRED)?;
-    command(context)?;
+    commands(context)?;
     runtime(context)?;
     device(context)
 }
 
-/// Builds the command: `target/release/echo-sr`.
-fn command(context: &Context) -> Result<(), Failure> {
-    tool::run_visibly(cargo(context).args(["build", "--release", "--package", "echo-sr-cli"]))
+/// Builds `target/release/echo-sr`, `echo-dr` and what the latter loads into programs, `libecho_dr.so`.
+fn commands(context: &Context) -> Result<(), Failure> {
+    let packages = ["echo-sr-cli", "echo-dr-cli", "echo-dr-preload"];
+    let arguments = packages.iter().flat_map(|package| ["--package", package]);
+    tool::run_visibly(cargo(context).args(["build", "--release"]).args(arguments))
 }
 
 /// Builds what programs compiled with `target=adaptive` link: `target/release/libecho_rt.a`.

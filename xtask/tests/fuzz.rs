@@ -54,7 +54,7 @@ fn a_plugin_that_forgets_waits_is_caught_and_the_program_is_reduced() {
     let folder = keep.path().to_str().expect("a name in UTF-8");
     let plugin = plugin.to_str().expect("a name in UTF-8");
     let output =
-        command(&["--seed", "1", "--first", "3", "--programs", "1", "--keep", folder, "--plugin", plugin, "--json"])
+        command(&["--seed", "1", "--first", "12", "--programs", "1", "--keep", folder, "--plugin", plugin, "--json"])
             .env("ECHO_SR_MUTANT", "R3Wait")
             .output()
             .expect("xtask starts");
@@ -62,11 +62,11 @@ fn a_plugin_that_forgets_waits_is_caught_and_the_program_is_reduced() {
 
     let report = json(&output);
     let finding = &report["findings"][0];
-    assert_eq!(finding["program"], 3, "{report}");
+    assert_eq!(finding["program"], 12, "{report}");
     assert!(finding["pair"].as_str().is_some_and(|pair| pair.contains('h') && pair.contains('d')), "{finding}");
     let text = fs::read_to_string(finding["file"].as_str().expect("a file is kept")).expect("the file");
     assert!(text.starts_with("// cargo xtask fuzz --seed 1 --first 0 --programs "), "{text}");
-    let (_, function) = text.split_once("program_3(").expect("the program's function");
+    let (_, function) = text.split_once("program_12(").expect("the program's function");
     let (function, _) = function.split_once("\n}").expect("its end");
     assert!(function.lines().count() < 30, "not reduced:\n{function}");
     assert!(function.contains("cudaMemcpyDeviceToHost"), "only a download leaves a wait:\n{function}");

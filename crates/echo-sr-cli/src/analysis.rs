@@ -7,7 +7,6 @@ use std::sync::{Mutex, PoisonError};
 use std::{fs, thread};
 
 use echo_report::PairReport;
-use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::clang;
 use crate::failure::Failure;
@@ -31,7 +30,7 @@ const SHOWN_LINES: usize = 20;
 /// Analyses all units, `jobs` at a time; the outcomes are in the order of the units.
 pub(crate) fn run(units: &[Unit], plugin: &Plugin, options: &str, jobs: usize) -> Result<Vec<Outcome>, Failure> {
     let folder = tempfile::tempdir().map_err(|error| Failure::io(&std::env::temp_dir(), "write to", &error))?;
-    let bar = progress(units.len());
+    let bar = echo_cli::progress("analysing", units.len());
     let next = AtomicUsize::new(0);
     let outcomes = Mutex::new(vec![Outcome::default(); units.len()]);
     thread::scope(|scope| {
@@ -50,12 +49,6 @@ pub(crate) fn run(units: &[Unit], plugin: &Plugin, options: &str, jobs: usize) -
     });
     bar.finish_and_clear();
     Ok(outcomes.into_inner().unwrap_or_else(PoisonError::into_inner))
-}
-
-/// Shown on a terminal only; indicatif draws nothing where standard error is none.
-fn progress(units: usize) -> ProgressBar {
-    let style = ProgressStyle::with_template("analysing {bar:30} {pos}/{len} {msg}");
-    ProgressBar::new(units as u64).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
 /// One unit. `stem`: where its files go while it runs.

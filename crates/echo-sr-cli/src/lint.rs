@@ -1,6 +1,6 @@
 //! `echo-sr lint`: every CUDA unit of a project is analysed, nothing is built.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -284,22 +284,16 @@ impl Lint {
 
 /// One JSON object a finding and line.
 pub(crate) fn lines<T: serde::Serialize>(rows: &[T]) -> Result<(), Failure> {
-    let mut text = String::new();
-    for row in rows {
-        text += &serde_json::to_string(row).map_err(|error| Failure::Nothing(error.to_string()))?;
-        text.push('\n');
-    }
-    print(&text)
+    echo_cli::lines(rows).map_err(|error| unwritable(&error))
 }
 
-/// To standard output; that nobody reads it is no error.
+/// To standard output.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    match io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::io(Path::new("standard output"), "write to", &error))
-        }
-        _ => Ok(()),
-    }
+    echo_cli::print(text).map_err(|error| unwritable(&error))
+}
+
+fn unwritable(error: &io::Error) -> Failure {
+    Failure::io(Path::new("standard output"), "write to", error)
 }
 
 /// Says what went wrong with units, and what the plugin warned of.

@@ -9,6 +9,7 @@ use codespan_reporting::diagnostic::{Diagnostic, Label, LabelStyle, Severity};
 use codespan_reporting::files::SimpleFiles;
 use codespan_reporting::term::termcolor::WriteColor;
 use codespan_reporting::term::{self, Config};
+use echo_cli::size;
 use echo_report::{Outcome, PairReport, Place, ReasonReport};
 
 use crate::failure::Failure;
@@ -214,21 +215,6 @@ fn circumstances(finding: &Finding) -> String {
     text
 }
 
-/// Bytes in the largest unit that gives at least 1.
-pub(crate) fn size(bytes: u64) -> String {
-    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
-    let mut scaled = bytes as f64;
-    let mut unit = "bytes";
-    for next in UNITS {
-        if scaled < 1024.0 {
-            break;
-        }
-        scaled /= 1024.0;
-        unit = next;
-    }
-    if unit == "bytes" || scaled.fract() == 0.0 { format!("{scaled:.0} {unit}") } else { format!("{scaled:.1} {unit}") }
-}
-
 #[cfg(test)]
 mod tests {
     use codespan_reporting::term::termcolor::NoColor;
@@ -313,12 +299,5 @@ mod tests {
         assert_eq!(at(2, 4), Some(9..10));
         assert_eq!(at(1, 99), Some(5..5));
         assert_eq!(at(9, 1), None);
-    }
-
-    #[test]
-    fn sizes_have_the_unit_that_fits() {
-        assert_eq!(size(12), "12 bytes");
-        assert_eq!(size(1536), "1.5 KiB");
-        assert_eq!(size(4 << 20), "4 MiB");
     }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::SCHEMA;
 use crate::context::Context;
-use crate::measure::Measurement;
+use crate::measure::{Measurement, Spread};
 use crate::reason::{Decline, Refusal};
 use crate::site::{Fnv1a, Hash64, Site};
 
@@ -38,6 +38,25 @@ pub struct Plan {
     pub ineligible: Vec<Ineligible>,
     /// Facts about the run that help to understand the plan.
     pub notes: Vec<Note>,
+    /// What all enabled pairs gain in one run, if there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub together: Option<Together>,
+}
+
+/// A calibration of all enabled pairs in one run, each with its own backend. As [`Measurement`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Together {
+    /// How many trials, each one run without and one with the plan.
+    pub trials: u32,
+    /// Time of an iteration without.
+    pub without: Spread,
+    /// Time of an iteration with.
+    pub with: Spread,
+    /// Median over the trials of (without − with) / without, in parts per million.
+    pub gain_ppm: i64,
+    /// Smallest and largest gain of a trial.
+    pub gain_range_ppm: (i64, i64),
 }
 
 /// A pair.

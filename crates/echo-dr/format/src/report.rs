@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::measure::Measurement;
-use crate::plan::{BackendName, Direction, Note, State};
+use crate::plan::{BackendName, Direction, Note, State, Together};
 use crate::reason::{Decline, Reason};
 use crate::site::Site;
 
@@ -99,4 +99,7 @@ pub struct TuneReport {
     pub ineligible: Vec<IneligibleLine>,
     /// Facts.
     pub notes: Vec<Note>,
+    /// What all enabled pairs gain in one run, if there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub together: Option<Together>,
 }

@@ -1,6 +1,6 @@
 //! What GPU programs usually do: fill, upload, compute, download, look at it, and the like. Waits are left to `repair`.
 
-use super::super::language::{Action, BufferId, Form, Kind, Range, Spot, StreamId, Way};
+use super::super::language::{Action, BufferId, Form, Kind, Range, Scope, Spot, StreamId, Way};
 use super::{Maker, Temper};
 
 impl Maker<'_> {
@@ -26,10 +26,38 @@ impl Maker<'_> {
             7 => self.kept_pointer(pair),
             _ => (0..self.random.between(2, 5)).map(|_| self.anything()).collect(),
         };
+        if self.careful {
+            kinds = self.with_waits(kinds);
+        }
         if self.random.chance(25) {
             kinds.push(Kind::Print);
         }
         kinds
+    }
+
+    /// A wait where the host goes on after GPU work: nearly always, and nearly always for the device.
+    fn with_waits(&mut self, kinds: Vec<Kind>) -> Vec<Kind> {
+        let mut waited = Vec::new();
+        let mut busy = None;
+        for kind in kinds {
+            match kind {
+                Kind::Copy { stream, .. } | Kind::Memset { stream, .. } => busy = Some(stream.unwrap_or(0)),
+                Kind::Launch { stream, .. } => busy = Some(stream),
+                _ => waited.extend(busy.take().and_then(|stream| self.careful_wait(stream))),
+            }
+            waited.push(kind);
+        }
+        waited.extend(busy.and_then(|stream| self.careful_wait(stream)));
+        waited
+    }
+
+    /// A wait behind work of a stream.
+    fn careful_wait(&mut self, stream: StreamId) -> Option<Kind> {
+        match self.random.weighted(&[85, 10, 5]) {
+            0 => Some(Kind::Wait(Scope::Device)),
+            1 => Some(Kind::Wait(Scope::Stream(stream))),
+            _ => None,
+        }
     }
 
     fn round_trip(&mut self, (host, device): (BufferId, BufferId)) -> Vec<Kind> {
@@ -47,7 +75,12 @@ impl Maker<'_> {
         let stream = self.copy_stream();
         let mut kinds = vec![self.fill(host), self.copy(device, host, stream)];
         let Some(target) = self.other_device(device) else {
-            kinds.extend([self.in_place(device, stream), self.look(host)]);
+            kinds.push(self.in_place(device, stream));
+            // The kernel's value is wanted; or now and then the host's again, which the kernel's would have replaced.
+            if self.random.chance(80) {
+                kinds.push(self.copy(host, device, stream));
+            }
+            kinds.push(self.look(host));
             return kinds;
         };
         let actions = [Action::Map, Action::Shift, Action::Sum, Action::Accumulate, Action::FillOdd, Action::Shared];

@@ -83,6 +83,7 @@ pub fn analyze(trace: &Trace, options: Options) -> Plan {
         pairs: pairs.collect(),
         ineligible: ineligible(&groups, halves, &trace.events),
         notes: notes(trace, &history),
+        together: None,
     }
 }
 

@@ -5,7 +5,7 @@ use echo_dr_format::event::{Call, CopyKind, DeviceKind, Event, HostKind, Setup, 
 use echo_dr_format::finding::{Access, Finding, PairSeen, Trouble};
 use echo_dr_format::measure::{Measurement, Spread};
 use echo_dr_format::plan::{
-    BackendName, CopySite, Direction, First, Ineligible, Note, Pair, Plan, Rejection, State, Wait, Way,
+    BackendName, CopySite, Direction, First, Ineligible, Note, Pair, Plan, Rejection, State, Together, Wait, Way,
 };
 use echo_dr_format::reason::Decline;
 use echo_dr_format::site::{Hash64, Site};
@@ -189,6 +189,16 @@ fn measurement() -> impl Strategy<Value = Measurement> {
     )
 }
 
+fn together() -> impl Strategy<Value = Together> {
+    measurement().prop_map(|of| Together {
+        trials: of.trials,
+        without: of.without,
+        with: of.with,
+        gain_ppm: of.gain_ppm,
+        gain_range_ppm: of.gain_range_ppm,
+    })
+}
+
 fn pair(id: u32) -> impl Strategy<Value = Pair> {
     let state = prop_oneof![
         Just(State::Candidate),
@@ -255,11 +265,12 @@ pub(crate) fn plan() -> impl Strategy<Value = Plan> {
         },
     );
     let notes = vec(select(vec![Note::UsesManagedMemory, Note::TraceTruncated, Note::NoCuda]), 0..3);
-    (context(), pairs, option::of(site()), vec(ineligible, 0..3), notes).prop_map(
-        |(context, pairs, loop_site, ineligible, notes)| Plan {
+    (context(), pairs, (option::of(site()), option::of(together())), vec(ineligible, 0..3), notes).prop_map(
+        |(context, pairs, (loop_site, together), ineligible, notes)| Plan {
             context,
             threshold: 1,
             loop_site,
+            together,
             pairs,
             ineligible,
             notes,

@@ -1,0 +1,18 @@
+//! `echo-dr` from end to end, with the CPU device.
+//!
+//! | file | |
+//! | --- | --- |
+//! | `commands.rs` | help, exit codes, what is refused, `doctor` |
+//! | `report.rs` | the HTML page |
+//! | `validation.rs` | accesses of the host that must end a pair |
+//! | `run.rs` | where a plan is followed, and where not |
+//! | `samples.rs` | the samples, against what Echo-SR merges |
+//! | `speed.rs` | against samples that were merged by hand: for people, not run by default |
+
+mod commands;
+mod common;
+mod report;
+mod run;
+mod samples;
+mod speed;
+mod validation;
