@@ -293,6 +293,8 @@ mutants! {
         => "lib lower::tests::pointers::arithmetic_that_may_wrap_makes_the_bytes_unknown";
     LowerSign: "lower", "a signed and an unsigned reading differ"
         => "lib lower::tests::pointers::sizes_are_equal_only_where_their_values_are";
+    LowerPhiOfLastRound: "lower", "a phi of a loop is behind the loop what it was in the last round"
+        => "lib lower::tests::pointers::a_phi_that_is_one_value_on_all_ways_is_that_value";
     LowerSlotInLoop: "lower", "a variable that is made many times is no slot"
         => "lib lower::tests::pointers::an_alloca_that_is_made_again_and_again_is_no_slot";
     LowerSlotLeaks: "lower", "a slot that is read as something else leaks its pointer"

@@ -54,6 +54,16 @@ impl Value<'_> {
         is_integer && self.ty().int_width().is_some_and(|width| width <= 64)
     }
 
+    /// An element of a constant array or structure.
+    #[must_use]
+    pub fn constant_element(self, index: u32) -> Option<Self> {
+        if !self.is_constant() {
+            return None;
+        }
+        // SAFETY: asked only of constants; null, where there is no such element, is `None`.
+        Self::wrap(unsafe { LLVMGetAggregateElement(self.raw, index) })
+    }
+
     /// The bytes of a constant array of `i8` that is written as a string.
     #[must_use]
     pub fn as_bytes(self) -> Option<Vec<u8>> {

@@ -87,6 +87,15 @@ impl<'m> Value<'m> {
             .then(|| unsafe { LLVMGetICmpPredicate(self.raw) })
     }
 
+    /// Does an insertvalue set the first field?
+    #[must_use]
+    pub fn inserts_first(self) -> bool {
+        // SAFETY: asked only of insertvalue instructions, which have at least one index.
+        self.is_instruction()
+            && self.opcode() == Some(Opcode::LLVMInsertValue)
+            && unsafe { LLVMGetNumIndices(self.raw) == 1 && *LLVMGetIndices(self.raw) == 0 }
+    }
+
     /// Does an extractvalue take the first field?
     #[must_use]
     pub fn extracts_first(self) -> bool {

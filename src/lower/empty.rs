@@ -15,15 +15,13 @@
 use std::collections::HashSet;
 
 use super::allocations::{Allocation, Delivery, space};
+use super::edges::known_on;
 use super::flow::Flow;
 use super::intrinsics::{Intrinsic, intrinsic};
 use crate::analysis::program::Space;
 use crate::calls::models::Action;
 use crate::calls::{Callee, classify};
-use crate::ir::{Block, IntPredicate, Opcode, Value};
-
-/// How deep a size is taken apart to see that it is zero where a number is.
-const MAX_DEPTH: u32 = 8;
+use crate::ir::{Block, Opcode, Value};
 
 /// A buffer that is not allocated where it has no bytes.
 #[derive(Clone, Debug)]
@@ -55,9 +53,9 @@ fn empty<'m>(flow: &Flow<'m>, allocation: &Allocation<'m>) -> Option<Empty<'m>> 
         let known = incoming.iter().all(|(input, _)| input.is_null() || *input == call);
         // A loop that fills the buffer may be left out as well, and its guard may have been joined with the allocation's.
         let is_empty = |from: Block<'m>| {
-            tests_zero(from, join).is_some_and(|zero| {
-                allocation.size_operands.iter().any(|size| is_zero_with(*size, zero, from, MAX_DEPTH))
-            }) && concerns_only(flow, from, join, call, &[call, joined])
+            known_on(flow, from, join)
+                .is_some_and(|known| allocation.size_operands.iter().any(|size| known.evaluate(*size) == Some(0)))
+                && concerns_only(flow, from, join, call, &[call, joined])
         };
         let edges: Vec<_> = incoming.iter().map(|(_, from)| *from).filter(|from| is_empty(*from)).collect();
         let nulls_are_empty = incoming.iter().all(|(input, from)| !input.is_null() || edges.contains(from));
@@ -68,50 +66,6 @@ fn empty<'m>(flow: &Flow<'m>, allocation: &Allocation<'m>) -> Option<Empty<'m>> 
             edges: edges.into_iter().map(|from| (from, join)).collect(),
         })
     })
-}
-
-/// What is zero if control goes from a block to `target`.
-fn tests_zero<'m>(block: Block<'m>, target: Block<'m>) -> Option<Value<'m>> {
-    let condition = block.terminator()?.branch_condition()?;
-    let predicate = condition.integer_predicate()?;
-    let tested = condition.operand(0)?;
-    let [yes, no] = block.successors()[..] else { return None };
-    let is_zero = match predicate {
-        IntPredicate::LLVMIntEQ => yes,
-        IntPredicate::LLVMIntNE => no,
-        _ => return None,
-    };
-    let against_zero = condition.operand(1).is_some_and(|zero| zero.constant_uint() == Some(0));
-    (against_zero && yes != no && is_zero == target).then_some(tested)
-}
-
-/// Is the number zero where `zero` is, if control has come by way of the end of `from`?
-fn is_zero_with<'m>(number: Value<'m>, zero: Value<'m>, from: Block<'m>, depth: u32) -> bool {
-    if number == zero || number.constant_uint() == Some(0) {
-        return true;
-    }
-    if depth == 0 || !number.is_instruction() {
-        return false;
-    }
-    let operand = |index| number.operand(index).is_some_and(|operand| is_zero_with(operand, zero, from, depth - 1));
-    match number.opcode() {
-        Some(Opcode::LLVMPHI) => {
-            let incoming = number.incoming();
-            incoming.iter().any(|(input, by)| *by == from && is_zero_with(*input, zero, from, depth - 1))
-        }
-        Some(Opcode::LLVMMul | Opcode::LLVMAnd) => operand(0) || operand(1),
-        Some(
-            Opcode::LLVMShl
-            | Opcode::LLVMLShr
-            | Opcode::LLVMAShr
-            | Opcode::LLVMZExt
-            | Opcode::LLVMSExt
-            | Opcode::LLVMUDiv
-            | Opcode::LLVMSDiv
-            | Opcode::LLVMFreeze,
-        ) => operand(0),
-        _ => false,
-    }
 }
 
 /// Is there nothing on the ways from the branch to `join`, its edge to there left out, but what concerns the buffer that `call` allocates?

@@ -7,6 +7,7 @@ use super::Lowering;
 use super::allocations::space;
 use super::context::{GpuWork, call_facts};
 use super::intrinsics::{Intrinsic, intrinsic};
+use super::launches::placed;
 use super::pointers::Pointer;
 use crate::analysis::program::{
     Access, AccessKind, Allocator, BlemishKind, Copy, Event, ObjectId, Place, Range, Space, UseKind, WaitScope, Work,
@@ -243,7 +244,7 @@ impl<'m> Lowering<'_, 'm> {
 
     fn cuda_call(&mut self, call: Value<'m>, row: &'static Row, per_thread: bool) -> Vec<Event> {
         let name = row.name;
-        let (event, handled): (Option<Event>, Vec<u8>) = match row.meaning {
+        let (event, handled): (Option<Event>, Vec<u8>) = match placed(row.meaning, call) {
             Meaning::Allocate { .. } | Meaning::MallocPitch { .. } => (self.allocation(call).pop(), vec![]),
             Meaning::Free { pointer, waits, stream } => {
                 let waits = waits.then_some(WaitScope::Device);

@@ -2,6 +2,9 @@
 //!
 //! `k<<<g, b, m, s>>>(d, n)` is a call of `__cudaPushCallConfiguration`, then of a host stub with the kernel's arguments. The stub takes
 //! the configuration back, puts the addresses of its arguments into an array, and calls `cudaLaunchKernel`. It may have been inlined.
+//!
+//! Grid and block are structures of three numbers. On x86-64 each is passed as two integers (which is what the rows of `calls` count), on
+//! AArch64 as one array of two.
 
 use super::allocations::{Delivery, POINTER_BYTES};
 use super::flow::{Flow, Marks};
@@ -230,8 +233,9 @@ impl<'m> Lowering<'_, 'm> {
     /// from the variables that `__cudaPopCallConfiguration` wrote, what was pushed.
     fn configuration(&self, launch: Value<'m>) -> Option<Configuration<'m>> {
         let Callee::Cuda { row, .. } = classify(&launch.called_function()?.name()) else { return None };
-        let Meaning::Launch { configured: Some((grid, block)), .. } = row.meaning else { return None };
-        let (grid, block) = (launch.argument(u32::from(grid))?, launch.argument(u32::from(block))?);
+        let Meaning::Launch { configured: Some((grid, block)), .. } = placed(row.meaning, launch) else { return None };
+        let (grid, block) =
+            (first_half(launch.argument(u32::from(grid))?)?, first_half(launch.argument(u32::from(block))?)?);
         match (self.taken_back(grid, 0), self.taken_back(block, 1)) {
             (Some(pop), Some(same)) if pop == same => pushed(self.pushed_before(pop)?),
             _ => Some(Configuration { grid, block }),
@@ -276,7 +280,7 @@ impl<'m> Lowering<'_, 'm> {
     /// Where a user sees an instruction: a launch stands where its `<<<…>>>` is, not in the stub that was inlined there.
     pub(super) fn site(&self, instruction: Value<'m>) -> Site {
         let configured = match instruction.called_function().map(|callee| classify(&callee.name())) {
-            Some(Callee::Cuda { row, .. }) => match row.meaning {
+            Some(Callee::Cuda { row, .. }) => match placed(row.meaning, instruction) {
                 Meaning::Launch { stream: Some(stream), .. } => instruction
                     .argument(u32::from(stream))
                     .and_then(|handle| self.popped_at(handle))
@@ -304,7 +308,7 @@ fn configuration(call: Value<'_>) -> Option<Meaning> {
     match classify(&callee.name()) {
         Callee::Cuda { row, .. } => {
             matches!(row.meaning, Meaning::PushConfiguration { .. } | Meaning::PopConfiguration { .. })
-                .then_some(row.meaning)
+                .then_some(placed(row.meaning, call))
         }
         _ => None,
     }
@@ -313,7 +317,44 @@ fn configuration(call: Value<'_>) -> Option<Meaning> {
 /// What a `<<<…>>>` says of grid and block.
 fn pushed(push: Value<'_>) -> Option<Configuration<'_>> {
     let Meaning::PushConfiguration { grid, block, .. } = configuration(push)? else { return None };
-    Some(Configuration { grid: push.argument(u32::from(grid))?, block: push.argument(u32::from(block))? })
+    Some(Configuration {
+        grid: first_half(push.argument(u32::from(grid))?)?,
+        block: first_half(push.argument(u32::from(block))?)?,
+    })
+}
+
+/// A call's meaning, with the positions that its arguments have: where grid and block take one each, what follows moves up.
+pub(super) fn placed(meaning: Meaning, call: Value<'_>) -> Meaning {
+    let is_one = |grid: u8| call.argument(u32::from(grid)).is_some_and(|grid| grid.ty().element().is_some());
+    match meaning {
+        Meaning::Launch { function, args, stream, configured: Some((grid, block)) } if is_one(grid) => {
+            Meaning::Launch {
+                function,
+                args: args - 2,
+                stream: stream.map(|stream| stream - 2),
+                configured: Some((grid, block - 1)),
+            }
+        }
+        Meaning::PushConfiguration { grid, block, stream } if is_one(grid) => {
+            Meaning::PushConfiguration { grid, block: block - 1, stream: stream - 2 }
+        }
+        other => other,
+    }
+}
+
+/// x and y of a grid or block, of one value or two; `None` if its parts are not in sight.
+fn first_half(value: Value<'_>) -> Option<Value<'_>> {
+    if value.ty().element().is_none() {
+        return Some(value);
+    }
+    let mut whole = value;
+    while whole.is_instruction() && whole.opcode() == Some(Opcode::LLVMInsertValue) {
+        if whole.inserts_first() {
+            return whole.operand(1);
+        }
+        whole = whole.operand(0)?;
+    }
+    whole.constant_element(0)
 }
 
 fn is_pop(call: Value<'_>) -> bool {

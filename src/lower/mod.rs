@@ -7,7 +7,7 @@
 //! - `flow`: the blocks that control can reach;
 //! - `slots`: memory of the function's own whose contents are in plain sight (`float *d; cudaMalloc(&d, n)`);
 //! - `allocations`: the calls that make buffers; each is an object;
-//! - `premise`: the edges that "allocations succeed" rules out;
+//! - `premise` (with `empty`, `edges`): the edges that "allocations succeed" rules out;
 //! - `pointers`: which values point into which object;
 //! - `uses`: accesses, and uses that are no accesses, of those values outside of calls;
 //! - `events` (with `launches`, `grids`, `handles`): what each call does, in program order.
@@ -20,6 +20,7 @@ mod allocations;
 mod callees;
 mod context;
 mod devices;
+mod edges;
 mod empty;
 mod events;
 mod flow;

@@ -15,6 +15,7 @@ use super::Context;
 use super::allocations::POINTER_BYTES;
 use super::flow::{Flow, Marks};
 use super::intrinsics::{Intrinsic, intrinsic};
+use super::launches::placed;
 use crate::calls::cuda::Meaning;
 use crate::calls::models::{Action, Library};
 use crate::calls::{Callee, classify};
@@ -456,7 +457,7 @@ fn call_touches<'m>(
     }
     let number = u8::try_from(argument).ok()?;
     match classify(&name) {
-        Callee::Cuda { row, .. } => match row.meaning {
+        Callee::Cuda { row, .. } => match placed(row.meaning, call) {
             Meaning::Allocate { out, .. } | Meaning::MallocPitch { out } if out == number => {
                 touch(8, TouchKind::CallWrites)
             }

@@ -9,10 +9,10 @@
 
 use rustc_hash::FxHashMap;
 
+use super::edges::known_on;
 use super::flow::Flow;
 use crate::analysis::symbolic::{AtomId, Sym};
-use crate::ir::Module;
-use crate::ir::{Opcode, Type, Value};
+use crate::ir::{Block, Module, Opcode, Type, Value};
 use crate::mutants::{Mutant, off};
 
 /// How deep an expression is taken apart; deeper parts are atoms. Bounds the work on shared subexpressions (2^8); the sizes of real
@@ -53,13 +53,13 @@ impl<'m> Atoms<'m> {
         &self.values
     }
 
-    /// Looks through phis that have one input left on the ways that are not ruled out. Whoever uses a phi is behind it, so the input means
-    /// the same there: to get a new value, control would pass the phi again.
+    /// Looks through phis that are one value on all ways that are not ruled out. Whoever uses a phi is behind it, and the phi behind that
+    /// value, so the value means the same there: to get a new one, control would pass the phi again.
     pub(super) fn look_through(&mut self, flow: &Flow<'m>) {
         let phis = flow.blocks().iter().flat_map(|block| block.instructions()).filter(|instruction| {
             instruction.opcode() == Some(Opcode::LLVMPHI) && instruction.ty().int_width().is_some()
         });
-        self.certain = phis.filter_map(|phi| Some((phi, flow.only_input(phi)?))).collect();
+        self.certain = phis.filter_map(|phi| Some((phi, only_value(flow, phi)?))).collect();
     }
 
     /// A size or length argument as a sum.
@@ -185,6 +185,24 @@ impl<'m> Atoms<'m> {
         });
         Sym::atom(id)
     }
+}
+
+/// What a phi is on the ways that are left: its one input, or one that each constant among the inputs equals where it comes in.
+/// (`std::vector` of n elements allocates `4 * n` bytes, and the way around the loop that fills the rest of them has `n == 1` and gives 4.)
+fn only_value<'m>(flow: &Flow<'m>, phi: Value<'m>) -> Option<Value<'m>> {
+    let block = phi.block()?;
+    let incoming: Vec<_> = phi.incoming().into_iter().filter(|(_, from)| flow.takes(*from, block)).collect();
+    let value = incoming.iter().map(|(input, _)| *input).find(|input| input.constant_uint().is_none());
+    let value = value.or_else(|| flow.only_input(phi))?;
+    let is_value = |input: Value<'m>, from: Block<'m>| {
+        input == value
+            || input.constant_uint().is_some_and(|constant| {
+                let comes_before =
+                    !value.is_instruction() || from.terminator().is_some_and(|end| flow.dominates_always(value, end));
+                comes_before && known_on(flow, from, block).and_then(|known| known.evaluate(value)) == Some(constant)
+            })
+    };
+    incoming.into_iter().all(|(input, from)| is_value(input, from)).then_some(value)
 }
 
 /// The size that is asked for where it is not all ones.

@@ -6,15 +6,17 @@
 //! only a budget. What the user or the language keeps apart stays apart: `noinline`, `optnone`, recursive and variadic functions, functions
 //! that the linker may replace, that are compiled for another target than a caller, or that nobody calls by name.
 //!
-//! What is no wrapper keeps its calls of the CUDA runtime, and of larger functions that work with it, *single* until `echo-sr` ran
-//! ([`TAG`]): jump threading likes to put the one call between two loops over `n` into both arms of `n > 0`, which makes two allocation
-//! sites of one. In loops that is left to LLVM, because unrolling a loop over an array of buffers shows each of them.
+//! What is no wrapper keeps its calls of the CUDA runtime, of allocators, and of larger functions that work with it, *single* until `echo-sr`
+//! ran ([`TAG`]): jump threading likes to put the one call between two loops over `n` into both arms of `n > 0`, or one `malloc` behind a
+//! default size and another behind the size that was given, which makes two allocation sites of one. In loops that is left to LLVM, because unrolling a loop over an array of buffers shows each of them.
 
 use std::collections::{HashMap, HashSet};
 
 use petgraph::algo::tarjan_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 
+use crate::calls::models::Action;
+use crate::calls::{Callee, classify};
 use crate::ir::{Module, Value};
 use crate::lower::Flow;
 
@@ -70,7 +72,7 @@ fn keep_single<'m>(graph: &CallGraph<'m>, wrappers: &HashSet<Value<'m>>) -> bool
         for call in function.instructions() {
             let Some(callee) = call.called_function() else { continue };
             let keeps = if callee.is_declaration() {
-                is_cuda_call(callee)
+                is_cuda_call(callee) || allocates(callee)
             } else {
                 working.contains(&callee) && !wrappers.contains(&callee)
             };
@@ -95,6 +97,11 @@ fn is_cuda_call(function: Value<'_>) -> bool {
     // A name is looked up in a table, so the cheap question comes first: a module has few declarations and may have many functions.
     function.is_declaration()
         && (function.name_starts_with("cuda") || LAUNCH.iter().any(|name| function.name_starts_with(name)))
+}
+
+/// A function of a library that makes a buffer.
+fn allocates(function: Value<'_>) -> bool {
+    matches!(classify(&function.name()), Callee::Modelled(model) if matches!(model.action, Action::Allocate { .. }))
 }
 
 /// One defined function.

@@ -1,4 +1,4 @@
-// EXPECT h * either
+// EXPECT h * accept
 // std::vector on the host, whose size is known only at run time; an owning class on the device.
 #include "common.h"
 #include <vector>

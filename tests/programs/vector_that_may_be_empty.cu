@@ -1,5 +1,5 @@
-// EXPECT h d either
-// Run without elements: neither buffer has a byte, the vector allocates nothing, and all calls go on as they did.
+// EXPECT h d accept
+// The test runs it with 60001, so without elements: neither buffer has a byte, the vector allocates nothing, and all calls go on as they did.
 #include "common.h"
 #include <vector>
 static double work(size_t n) {
@@ -16,6 +16,6 @@ static double work(size_t n) {
     return sum;
 }
 int main(int argc, char **argv) {
-    size_t n = size_argument(argc, argv, 0);
+    size_t n = size_argument(argc, argv, 100000) % 60001;
     std::printf("%.1f\n", work(n));
 }

@@ -35,7 +35,7 @@ impl Context {
         self.target.join("cuda")
     }
 
-    /// The CPU device: `bin/uma-clang++` and `lib/libcudart.so.13`.
+    /// The CPU device: `bin/uma-clang++`, `lib/libcudart.so.13` and `lib/libcuda.so.1`.
     pub(crate) fn uma(&self) -> PathBuf {
         self.target.join("uma")
     }

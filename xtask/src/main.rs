@@ -1,5 +1,7 @@
 //! The project's commands. Two of them do everything, set-up included: `cargo xtask demo` and `cargo xtask test`.
 
+mod aarch64;
+mod archive;
 mod bench;
 mod context;
 mod demo;
@@ -50,6 +52,8 @@ enum Action {
         #[arg(long, value_name = "MAJOR")]
         plugin: Option<Major>,
     },
+    /// Build what runs in programs for aarch64 (Jetson's architecture), to run it here in an emulator: see `xtask/tests/aarch64.rs`.
+    Aarch64,
     /// Build Echo and copy commands, plugin, libraries and CMake package to `bin` and `lib` of a folder.
     Install {
         /// The folder, such as ~/.local or /usr/local.
@@ -168,6 +172,11 @@ fn run(command: &Action, context: &Context) -> Result<(), Failure> {
                 Some(Major::Old) => products::plugin(context, setup::LLVM_OLD),
                 None => products::build(context),
             }
+        }
+        Action::Aarch64 => {
+            setup::complete(context, None)?;
+            products::device(context)?;
+            aarch64::build(context)
         }
         Action::Install { prefix } => {
             setup::complete(context, None)?;

@@ -1,11 +1,12 @@
 //! Builds Echo itself: the plugin (for each LLVM major that is asked for), both commands, Echo-DR's library and the CPU device, and puts the
-//! device together in `target/uma` in the layout that its driver expects: `bin/uma-clang++` next to `lib/libcudart.so.13`.
+//! device together in `target/uma` in the layout that its parts expect: `bin/uma-clang++` next to `lib/libcudart.so.13` and `lib/libcuda.so.1`.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
+use crate::archive;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::setup::{LLVM_OLD, LLVM_PREFERRED};
@@ -56,7 +57,11 @@ pub(crate) fn device(context: &Context) -> Result<(), Failure> {
         "--package",
         "uma-compiler",
         "--package",
+        "uma-driver",
+        "--package",
         "uma-runtime",
+        "--package",
+        "uma-runtime-static",
     ]))?;
 
     let (release, uma) = (context.target.join("release"), context.uma());
@@ -66,23 +71,41 @@ pub(crate) fn device(context: &Context) -> Result<(), Failure> {
     }
     install(&release.join("uma-clang"), &uma.join("bin/uma-clang++"))?;
     install(&release.join("libcudart.so"), &uma.join("lib/libcudart.so.13"))?;
+    install(&release.join("libcuda.so"), &uma.join("lib/libcuda.so.1"))?;
+    install_hidden(&release.join("libcudart_static.a"), &uma.join("lib/libcudart_static.a"))?;
     install(&release.join("uma-deviced"), &uma.join("lib/uma-deviced"))?;
-    link("libcudart.so.13", &uma.join("lib/libcudart.so"))
+    link("libcudart.so.13", &uma.join("lib/libcudart.so"))?;
+    link("libcuda.so.1", &uma.join("lib/libcuda.so"))
 }
 
 /// Copies `from` over `to` if it is another file by now; by a rename, since a program that runs from `to` must keep its file.
 pub(crate) fn install(from: &Path, to: &Path) -> Result<(), Failure> {
+    replace(from, to, |fresh| fs::copy(from, fresh).map(drop).map_err(|error| Failure::io("copy", from, &error)))
+}
+
+/// As [`install`], for a static archive, whose symbols are hidden in the copy.
+pub(crate) fn install_hidden(from: &Path, to: &Path) -> Result<(), Failure> {
+    replace(from, to, |fresh| {
+        let mut bytes = fs::read(from).map_err(|error| Failure::io("read", from, &error))?;
+        archive::hide_symbols(&mut bytes)
+            .map_err(|error| Failure::io("hide the symbols of", from, &std::io::Error::other(error)))?;
+        fs::write(fresh, bytes).map_err(|error| Failure::io("write", fresh, &error))
+    })
+}
+
+/// Puts what `write` writes in the place of `to`, unless `from` is no newer.
+fn replace(from: &Path, to: &Path, write: impl FnOnce(&Path) -> Result<(), Failure>) -> Result<(), Failure> {
     let newer =
         |from: &Path, to: &Path| Some(from.metadata().ok()?.modified().ok()? > to.metadata().ok()?.modified().ok()?);
     if newer(from, to) == Some(false) {
         return Ok(());
     }
     let fresh = to.with_extension("new");
-    fs::copy(from, &fresh).map_err(|error| Failure::io("copy", from, &error))?;
+    write(&fresh)?;
     fs::rename(&fresh, to).map_err(|error| Failure::io("write", to, &error))
 }
 
-fn link(target: &str, at: &Path) -> Result<(), Failure> {
+pub(crate) fn link(target: &str, at: &Path) -> Result<(), Failure> {
     match fs::read_link(at) {
         Ok(present) if present == Path::new(target) => Ok(()),
         _ => {

@@ -1,6 +1,6 @@
 //! What a launch's configuration proves of a kernel that writes all of a parameter, if it has the threads.
 
-use super::kernels::{KERNEL, STUB, STUB_NAME, launch, table};
+use super::kernels::{KERNEL, STUB, STUB_NAME, for_aarch64, launch, table};
 use super::registration;
 use crate::effects::{Count, ParamEffect, WritesAll};
 
@@ -44,6 +44,7 @@ fn writes_whole(claim: WritesAll, texts: &[(&str, &str)]) -> bool {
     let writes = ParamEffect { reads: false, writes: true, captures: false, writes_all: Some(claim) };
     let line = launch(&ir, table(vec![Some(writes), None, None]));
     assert!(line.contains("write"), "{line}");
+    assert_eq!(launch(&for_aarch64(&ir), table(vec![Some(writes), None, None])), line);
     line.contains("write 0 whole")
 }
 

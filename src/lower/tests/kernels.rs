@@ -94,6 +94,52 @@ fn a_kernel_with_a_record_does_what_the_record_says() {
     assert!(!line.contains("captures") && !line.contains("touches-captured"), "{line}");
 }
 
+/// The module as clang writes it for AArch64, where a dim3 is one argument: an array of two integers.
+pub(super) fn for_aarch64(ir: &str) -> String {
+    let mut text = String::from(
+        "declare i32 @__cudaPushCallConfiguration([2 x i64], [2 x i64], i64, ptr)
+         declare i32 @cudaLaunchKernel(ptr, [2 x i64], [2 x i64], ptr, i64, ptr)\n",
+    );
+    for (number, line) in ir.lines().enumerate() {
+        let takes = line.contains("@__cudaPushCallConfiguration(") || line.contains("@cudaLaunchKernel(");
+        if !takes {
+            text.extend([line, "\n"]);
+            continue;
+        }
+        let mut pieces: Vec<String> = Vec::new();
+        for piece in line.split(", ") {
+            if piece.starts_with("i32 1")
+                && let Some(half) = pieces.last_mut()
+                && let Some((before, half_value)) = half.split_once("i64 ")
+            {
+                let name = format!("%both.{number}.{}", before.len() + half_value.len());
+                let array = match half_value.strip_prefix('%') {
+                    None => format!("[i64 {half_value}, i64 1]"),
+                    Some(_) => {
+                        text.push_str(&format!("{name}.x = insertvalue [2 x i64] poison, i64 {half_value}, 0\n"));
+                        text.push_str(&format!("{name} = insertvalue [2 x i64] {name}.x, i64 1, 1\n"));
+                        name
+                    }
+                };
+                *half = format!("{before}[2 x i64] {array}");
+            } else {
+                pieces.push(piece.to_owned());
+            }
+        }
+        text.extend([pieces.join(", ").as_str(), "\n"]);
+    }
+    text
+}
+
+#[test]
+fn grid_and_block_may_be_one_argument_each() {
+    let effects = || table(vec![Some(READS), Some(FILLS), None]);
+    for stream in ["null", "%s1"] {
+        let (here, there) = (inlined(stream), for_aarch64(&inlined(stream)));
+        assert_eq!(launch(&there, effects()), launch(&here, effects()));
+    }
+}
+
 #[test]
 fn a_kernel_without_a_record_may_do_everything() {
     let line = launch(&inlined("null"), EffectTable::default());

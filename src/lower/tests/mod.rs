@@ -97,7 +97,10 @@ define internal void @__cuda_register_globals(ptr %handle) {{
 /// The module made of [`DECLARATIONS`] and `ir`.
 #[track_caller]
 pub(crate) fn parse<'c>(context: &'c LlvmContext, ir: &str) -> inkwell::module::Module<'c> {
-    let mut text = format!("{DECLARATIONS}\n{ir}").into_bytes();
+    // What the module declares itself, it declares otherwise.
+    let own = |line: &&str| line.split_once('(').is_some_and(|(start, _)| ir.contains(&format!("{start}(")));
+    let declared: Vec<_> = DECLARATIONS.lines().filter(|line| !own(line)).collect();
+    let mut text = format!("{}\n{ir}", declared.join("\n")).into_bytes();
     text.push(0);
     let buffer = MemoryBuffer::create_from_memory_range_copy(&text, "test.ll");
     let module = context.create_module_from_ir(buffer).unwrap_or_else(|error| panic!("{}", error.to_string_lossy()));

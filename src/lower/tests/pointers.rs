@@ -360,3 +360,74 @@ fn sizes_are_equal_only_where_their_values_are() {
     // (size_t)(int)n and (size_t)(unsigned)n differ.
     has(&sized(wide, "%s = sext i32 %n to i64\n%length = shl nsw i64 %s, 2"), "host write 0 [0+dyn]");
 }
+
+#[test]
+fn a_phi_that_is_one_value_on_all_ways_is_that_value() {
+    let joined = |tested: &str, end: &str, phi: &str| {
+        text(&format!(
+            "define i32 @main(i64 %n, i64 %m, i1 %other) {{
+               br label %first
+             first:
+               %p = phi i64 [ %m, %0 ], [ %q, %last ]
+               %size = shl nuw nsw i64 %n, 2
+               br i1 %other, label %join, label %last
+             last:
+               %q = mul i64 %p, 3
+               %tested = {tested}
+               br i1 %tested, {end}
+             join:
+               %length = phi i64 {phi}
+               %h = call ptr @malloc(i64 %size)
+               call void @llvm.memset.p0.i64(ptr %h, i8 0, i64 %length, i1 false)
+               %k = call ptr @malloc(i64 %p)
+               call void @llvm.memset.p0.i64(ptr %k, i8 0, i64 %length, i1 false)
+               ret i32 0
+             }}"
+        ))
+    };
+    let (join_or_again, again_or_join) = ("label %join, label %first", "label %first, label %join");
+    let phi = "[ %size, %first ], [ 12, %last ]";
+    let (whole, part) = ("host write 0 whole", "host write 0 [0+dyn]");
+    has(&joined("icmp eq i64 %n, 3", join_or_again, phi), whole);
+    has(&joined("icmp ne i64 %n, 3", again_or_join, phi), whole);
+    // The other way, another number, another value, another order.
+    has(&joined("icmp eq i64 %n, 3", again_or_join, phi), part);
+    has(&joined("icmp eq i64 %n, 4", join_or_again, phi), part);
+    has(&joined("icmp eq i64 %m, 3", join_or_again, phi), part);
+    has(&joined("icmp ult i64 %n, 3", join_or_again, phi), part);
+    // `%q` is 12, and `%p` would be so in the next round; in this one it is 4.
+    let last_round = joined("icmp eq i64 %q, 12", join_or_again, "[ %p, %first ], [ 12, %last ]");
+    assert!(!last_round.contains("host write 1 whole"), "{last_round}");
+}
+
+#[test]
+fn numbers_behind_an_edge_are_computed_as_the_instructions_do() {
+    let length = |tested: &str, constant: u64| {
+        text(&format!(
+            "define i32 @main(i64 %n, i32 %i) {{
+               %down = add nsw i64 %n, -1
+               %high = shl i64 %n, 62
+               %low = trunc i64 %n to i8
+               %size = shl nuw nsw i64 %n, 2
+               %tested = {tested}
+               br i1 %tested, label %join, label %some
+             some:
+               br label %join
+             join:
+               %length = phi i64 [ {constant}, %0 ], [ %size, %some ]
+               %h = call ptr @malloc(i64 %size)
+               call void @llvm.memset.p0.i64(ptr %h, i8 0, i64 %length, i1 false)
+               ret i32 0
+             }}"
+        ))
+    };
+    let (whole, part) = ("host write 0 whole", "host write 0 [0+dyn]");
+    has(&length("icmp eq i64 %down, 0", 4), whole);
+    has(&length("icmp eq i64 %down, 6", 28), whole);
+    has(&length("icmp eq i64 %down, -1", 0), whole);
+    has(&length("icmp eq i64 %down, 0", 8), part);
+    // A number that says nothing of n, or not all.
+    has(&length("icmp eq i64 %high, 0", 0), part);
+    has(&length("icmp eq i8 %low, 1", 4), part);
+    has(&length("icmp eq i32 %i, 1", 4), part);
+}

@@ -15,7 +15,9 @@ pub(crate) fn install(context: &Context, missing: &dyn Fn() -> Vec<&'static Piec
     if packages.is_empty() {
         return Ok(());
     }
-    let by_hand = format!("apt-get install --no-install-recommends {}", packages.join(" "));
+    let foreign = packages.iter().any(|package| package.ends_with(":arm64"));
+    let add = if foreign { "dpkg --add-architecture arm64 && apt-get update && " } else { "" };
+    let by_hand = format!("{add}apt-get install --no-install-recommends {}", packages.join(" "));
     let give_up = |why: &str| {
         Failure::Setup(format!("{why}\nInstall what is missing as root, then run this command again:\n  {by_hand}"))
     };
@@ -42,12 +44,19 @@ pub(crate) fn install(context: &Context, missing: &dyn Fn() -> Vec<&'static Piec
     }
 
     let step = context.ui.step(format!("installing {}", packages.join(" ")));
-    let apt = |arguments: &[&str]| {
-        let mut words = prefix.iter().copied().chain(["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q", "-y"]);
-        let mut command = Command::new(words.next().unwrap_or("env"));
-        tool::run(command.args(words).args(arguments))
+    let root = |words: &[&str]| {
+        let mut words = prefix.iter().chain(words);
+        let mut command = Command::new(words.next().unwrap_or(&"env"));
+        tool::run(command.args(words))
     };
-    let mut arguments = vec!["install", "--no-install-recommends"];
+    let apt = |arguments: &[&str]| {
+        root(&[&["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q", "-y"], arguments].concat())
+    };
+    if foreign {
+        root(&["dpkg", "--add-architecture", "arm64"]).map_err(|error| give_up(&error.to_string()))?;
+    }
+    // Nothing that the user has gives way to a package of ours.
+    let mut arguments = vec!["install", "--no-install-recommends", "--no-remove"];
     arguments.extend(&packages);
     // The machine's package list may be old or absent: only then is it brought up to date.
     if apt(&arguments).is_err() {

@@ -16,7 +16,7 @@ use std::path::Path;
 use crate::context::Context;
 use crate::failure::Failure;
 
-pub(crate) use pieces::{LLVM_OLD, LLVM_PREFERRED, llvm_tool};
+pub(crate) use pieces::{AARCH64_GCC, AARCH64_RUSTC, LLVM_OLD, LLVM_PREFERRED, llvm_tool};
 
 /// Raise it when the checks change, so that they run once more everywhere.
 const CHECKS_VERSION: u32 = 1;
@@ -46,6 +46,11 @@ pub(crate) fn complete(context: &Context, offline_wheels: Option<&Path>) -> Resu
     fs::write(&stamp, fingerprint).map_err(|error| Failure::io("write", &stamp, &error))?;
     context.ui.say("set-up is complete");
     Ok(())
+}
+
+/// Completes what `cargo xtask aarch64` needs besides.
+pub(crate) fn complete_aarch64(context: &Context) -> Result<(), Failure> {
+    debian::install(context, &|| pieces::AARCH64.iter().filter(|piece| piece.find().is_none()).collect())
 }
 
 fn is_current(context: &Context, stamp: &Path) -> bool {

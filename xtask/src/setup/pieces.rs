@@ -27,6 +27,8 @@ enum Kind {
     CompilerRt(u32),
     /// An executable in PATH.
     Program(&'static str),
+    /// A file or a folder.
+    At(&'static str),
     /// A Python that can run pip.
     Pip,
 }
@@ -50,6 +52,24 @@ pub(crate) const ALL: &[Piece] = &[
     Piece { package: "cmake", kind: Kind::Program("cmake") },
 ];
 
+/// What builds for aarch64 and runs it on another machine, with Debian's Rust compiler, which comes with a standard library for it.
+pub(crate) const AARCH64: &[Piece] = &[
+    Piece { package: "rustc-web", kind: Kind::At(AARCH64_RUSTC) },
+    Piece { package: "libstd-rust-web-dev", kind: Kind::At("/usr/lib/rustlib/x86_64-unknown-linux-gnu/lib") },
+    Piece { package: "libstd-rust-web-dev:arm64", kind: Kind::At("/usr/lib/rustlib/aarch64-unknown-linux-gnu/lib") },
+    Piece { package: "gcc-aarch64-linux-gnu", kind: Kind::Program(AARCH64_GCC) },
+    Piece { package: "g++-aarch64-linux-gnu", kind: Kind::Program("aarch64-linux-gnu-g++") },
+    Piece { package: "libc6:arm64", kind: Kind::At("/lib/ld-linux-aarch64.so.1") },
+    Piece { package: "libstdc++6:arm64", kind: Kind::At("/usr/lib/aarch64-linux-gnu/libstdc++.so.6") },
+    Piece { package: "qemu-user", kind: Kind::Program("qemu-aarch64") },
+];
+
+/// The Rust compiler of [`AARCH64`].
+pub(crate) const AARCH64_RUSTC: &str = "/usr/bin/rustc";
+
+/// The C compiler of [`AARCH64`].
+pub(crate) const AARCH64_GCC: &str = "aarch64-linux-gnu-gcc";
+
 /// Needed only while the CUDA toolkit is not unpacked yet.
 pub(crate) const PIP: Piece = Piece { package: "python3-pip", kind: Kind::Pip };
 
@@ -65,6 +85,7 @@ impl Piece {
                 Some(llvm_prefix(major)?.join(path)).filter(|path| path.is_file())
             }
             Kind::Program(name) => tool::find(name),
+            Kind::At(path) => Some(PathBuf::from(path)).filter(|path| path.exists()),
             Kind::Pip => python_with_pip(),
         }
     }

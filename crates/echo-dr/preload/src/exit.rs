@@ -124,6 +124,7 @@ macro_rules! ends {
         /// # Safety
         /// As for the function of this name in the C library.
         #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[allow(non_snake_case, reason = "as the function is")]
         pub(crate) unsafe extern "C" fn $name(code: c_int) -> ! {
             finish();
             // SAFETY: ends the process; nothing runs after it.

@@ -10,7 +10,7 @@ use echo_dr_engine::calls::{
 };
 use echo_dr_format::event::{Call, Stream, WaitFor};
 use echo_dr_format::plan::Plan;
-use echo_dr_format::reason::Refusal;
+use echo_dr_format::reason::{Reason as _, Refusal};
 use echo_dr_format::site::Site;
 use echo_rt::DeviceFacts;
 
@@ -83,8 +83,9 @@ impl Merge {
                 Err(refusal) => {
                     static SAY: say::Once = say::Once::new();
                     SAY.say(&format!(
-                        "the plan {} is not used, the program runs unchanged: {refusal}",
-                        self.path.display()
+                        "the plan {} is not used, the program runs unchanged: {refusal} ({})",
+                        self.path.display(),
+                        refusal.number()
                     ));
                     Err(Some(refusal))
                 }

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use echo_dr_format::SCHEMA;
 use echo_dr_format::context::{Context, Process};
 use echo_dr_format::plan::{PLAN_LIMIT, Plan};
-use echo_dr_format::reason::Refusal;
+use echo_dr_format::reason::{Reason as _, Refusal};
 use echo_dr_format::trace::{Header, Mode};
 
 use crate::exit::Ending;
@@ -73,7 +73,11 @@ fn start(settings: Settings) -> bool {
         (_, Some(path)) => match read_plan(path, &process) {
             Ok(plan) => Some((plan, path.clone())),
             Err(refusal) => {
-                SAY.say(&format!("the plan {} is not used, the program runs unchanged: {refusal}", path.display()));
+                SAY.say(&format!(
+                    "the plan {} is not used, the program runs unchanged: {refusal} ({})",
+                    path.display(),
+                    refusal.number()
+                ));
                 ending.refused = Some(refusal);
                 exit::prepare(ending);
                 return false;

@@ -129,7 +129,7 @@ macro_rules! shim {
         /// # Safety
         /// As for the CUDA function of this name.
         #[cfg_attr(not(test), unsafe(no_mangle))]
-        #[allow(clippy::too_many_arguments, reason = "the function's own")]
+        #[allow(non_snake_case, clippy::too_many_arguments, reason = "as the function is")]
         pub(crate) unsafe extern "C" fn $name($($arg: $type),*) -> c_int {
             let hook = &hooks::$name;
             let Some(address) = hook.slot.address() else { return NOT_SUPPORTED };

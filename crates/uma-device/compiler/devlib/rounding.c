@@ -7,6 +7,9 @@
 #pragma clang diagnostic ignored "-Wmissing-prototypes"
 #pragma STDC FENV_ACCESS ON
 
+// What fesetround calls the modes differs between CPUs; the kernel compiler gives these their values.
+extern const int uma_round_nearest, uma_round_down, uma_round_up, uma_round_zero;
+
 #define IN_MODE(MODE, TYPE, EXPRESSION)                                                                                           \
     {                                                                                                                             \
         int before = fegetround();                                                                                                \
@@ -18,14 +21,14 @@
 
 // One function for each of CUDA's four suffixes.
 #define MODES(TYPE, NAME, PARAMETERS, EXPRESSION)                                                                                 \
-    TYPE uma___nv_##NAME##_rn PARAMETERS IN_MODE(FE_TONEAREST, TYPE, EXPRESSION)                                                  \
-    TYPE uma___nv_##NAME##_rd PARAMETERS IN_MODE(FE_DOWNWARD, TYPE, EXPRESSION)                                                   \
-    TYPE uma___nv_##NAME##_ru PARAMETERS IN_MODE(FE_UPWARD, TYPE, EXPRESSION)                                                     \
-    TYPE uma___nv_##NAME##_rz PARAMETERS IN_MODE(FE_TOWARDZERO, TYPE, EXPRESSION)
+    TYPE uma___nv_##NAME##_rn PARAMETERS IN_MODE(uma_round_nearest, TYPE, EXPRESSION)                                                  \
+    TYPE uma___nv_##NAME##_rd PARAMETERS IN_MODE(uma_round_down, TYPE, EXPRESSION)                                                   \
+    TYPE uma___nv_##NAME##_ru PARAMETERS IN_MODE(uma_round_up, TYPE, EXPRESSION)                                                     \
+    TYPE uma___nv_##NAME##_rz PARAMETERS IN_MODE(uma_round_zero, TYPE, EXPRESSION)
 #define DIRECTED(TYPE, NAME, PARAMETERS, EXPRESSION)                                                                              \
-    TYPE uma___nv_##NAME##_rd PARAMETERS IN_MODE(FE_DOWNWARD, TYPE, EXPRESSION)                                                   \
-    TYPE uma___nv_##NAME##_ru PARAMETERS IN_MODE(FE_UPWARD, TYPE, EXPRESSION)                                                     \
-    TYPE uma___nv_##NAME##_rz PARAMETERS IN_MODE(FE_TOWARDZERO, TYPE, EXPRESSION)
+    TYPE uma___nv_##NAME##_rd PARAMETERS IN_MODE(uma_round_down, TYPE, EXPRESSION)                                                   \
+    TYPE uma___nv_##NAME##_ru PARAMETERS IN_MODE(uma_round_up, TYPE, EXPRESSION)                                                     \
+    TYPE uma___nv_##NAME##_rz PARAMETERS IN_MODE(uma_round_zero, TYPE, EXPRESSION)
 
 DIRECTED(float, fadd, (float a, float b), a + b)
 DIRECTED(float, fsub, (float a, float b), a - b)

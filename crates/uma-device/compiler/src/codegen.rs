@@ -47,34 +47,32 @@ fn initialize() {
     static ONCE: Once = Once::new();
     // SAFETY: initialisers have no precondition but to run once; the options are C strings that LLVM copies.
     ONCE.call_once(|| unsafe {
-        #[cfg(target_arch = "x86_64")]
-        {
-            LLVMInitializeX86TargetInfo();
-            LLVMInitializeX86Target();
-            LLVMInitializeX86TargetMC();
-            LLVMInitializeX86AsmPrinter();
-        }
-        #[cfg(target_arch = "aarch64")]
-        {
-            LLVMInitializeAArch64TargetInfo();
-            LLVMInitializeAArch64Target();
-            LLVMInitializeAArch64TargetMC();
-            LLVMInitializeAArch64AsmPrinter();
-        }
+        LLVMInitializeX86TargetInfo();
+        LLVMInitializeX86Target();
+        LLVMInitializeX86TargetMC();
+        LLVMInitializeX86AsmPrinter();
+        LLVMInitializeAArch64TargetInfo();
+        LLVMInitializeAArch64Target();
+        LLVMInitializeAArch64TargetMC();
+        LLVMInitializeAArch64AsmPrinter();
         let options = LLVM_OPTIONS.map(CStr::as_ptr);
         llvm_sys::support::LLVMParseCommandLineOptions(options.len() as i32, options.as_ptr(), std::ptr::null());
     });
 }
 
 impl Target {
-    /// The CPU of this machine, or the one that `cpu` names as `-march` does.
-    pub(crate) fn new(cpu: Option<&str>) -> Result<Target, String> {
+    /// The CPU of this machine, or the one that `cpu` names as `-march` does; of another machine than this, which `triple` names, any.
+    pub(crate) fn new(triple: Option<&str>, cpu: Option<&str>) -> Result<Target, String> {
         initialize();
         // SAFETY: owned strings of LLVM.
-        let (triple, native, features) =
+        let (own, native, features) =
             unsafe { (take(LLVMGetDefaultTargetTriple()), take(LLVMGetHostCPUName()), take(LLVMGetHostCPUFeatures())) };
+        let architecture = |triple: &str| triple.split('-').next().map(str::to_owned);
+        let is_own = triple.is_none_or(|triple| architecture(triple) == architecture(&own));
+        let triple = triple.map_or(own, str::to_owned);
         let (cpu, features) = match cpu {
-            None | Some("native") => (native.as_str(), features.as_str()),
+            None | Some("native") if is_own => (native.as_str(), features.as_str()),
+            None | Some("native") => ("generic", ""),
             Some(cpu) => (cpu, ""),
         };
         let [c_triple, c_cpu, c_features] =

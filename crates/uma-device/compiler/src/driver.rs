@@ -17,9 +17,11 @@ uma-clang++: clang++ for CUDA programs that run on the CPU device
 Takes clang++'s options. Its own:
   --image-only      write the kernels of one .cu file as an image, without a host half
   --save-ir=PREFIX  keep the device IR of each step as PREFIX.STEP.ll
+  --target=TRIPLE   the CPU to compile for: that of another machine (aarch64-linux-gnu), for which its C library must be installed
   --verbose         show the commands that are run
   --cuda-path=DIR   CUDA toolkit (headers); default: CUDA_PATH, then `cuda` next to the build
-Programs are linked with -lcudart; -L says which.";
+  -cudart=KIND      the runtime that a program is linked with: shared (-lcudart, the default), static
+                    (-lcudart_static) or none; -L says where it is";
 
 /// What a command line asks for.
 #[derive(Debug, Default, PartialEq)]
@@ -34,6 +36,36 @@ pub(crate) struct Request {
     help: bool,
     save_ir: Option<String>,
     cuda_path: Option<String>,
+    cudart: Cudart,
+}
+
+/// The runtime library that a program is linked with (nvcc's `-cudart`).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Cudart {
+    #[default]
+    Shared,
+    Static,
+    None,
+}
+
+impl Cudart {
+    fn parse(kind: &str) -> Result<Cudart, String> {
+        match kind {
+            "shared" => Ok(Cudart::Shared),
+            "static" => Ok(Cudart::Static),
+            "none" => Ok(Cudart::None),
+            other => Err(format!("error: -cudart={other} is not known; it may be shared, static or none")),
+        }
+    }
+
+    /// What the linker is given; the archive needs what nvcc adds for it, too.
+    fn libraries(self) -> &'static [&'static str] {
+        match self {
+            Cudart::Shared => &["-lcudart"],
+            Cudart::Static => &["-lcudart_static", "-lrt", "-lpthread", "-ldl"],
+            Cudart::None => &[],
+        }
+    }
 }
 
 /// One thing on the command line.
@@ -74,7 +106,6 @@ const WITH_VALUE: &[&str] = &[
     "-MT",
     "-MQ",
     "-MJ",
-    "-target",
     "-arch",
     "-e",
     "-rpath",
@@ -94,6 +125,7 @@ pub(crate) fn split(arguments: Vec<String>) -> Result<Request, String> {
             "--image-only" => request.image_only = true,
             "--verbose" => request.verbose = true,
             "--help" => request.help = true,
+            "-cudart" | "--cudart" => request.cudart = Cudart::parse(&value("-cudart")?)?,
             "-c" | "-S" | "-E" | "-fsyntax-only" => request.mode = Some(argument),
             "-o" => request.output = Some(value("-o")?),
             "-x" => language = Some(value("-x")?).filter(|language| language != "none"),
@@ -102,6 +134,7 @@ pub(crate) fn split(arguments: Vec<String>) -> Result<Request, String> {
                     "error: {argument} is not supported by the CPU device: each file must define the device functions that it calls"
                 ));
             }
+            "-target" => request.items.push(Item::Flag(vec![format!("--target={}", value("-target")?)])),
             option if WITH_VALUE.contains(&option) => {
                 let value = value(option)?;
                 // The architecture is this device's, whichever was asked for.
@@ -109,7 +142,10 @@ pub(crate) fn split(arguments: Vec<String>) -> Result<Request, String> {
             }
             option if option.starts_with("--cuda-gpu-arch") || option.starts_with("--offload-arch") => {}
             option => {
-                if let Some(path) = option.strip_prefix("--cuda-path=") {
+                let cudart = option.strip_prefix("-cudart=").or_else(|| option.strip_prefix("--cudart="));
+                if let Some(kind) = cudart {
+                    request.cudart = Cudart::parse(kind)?;
+                } else if let Some(path) = option.strip_prefix("--cuda-path=") {
                     request.cuda_path = Some(path.to_owned());
                 } else if let Some(prefix) = option.strip_prefix("--save-ir=") {
                     request.save_ir = Some(prefix.to_owned());
@@ -153,6 +189,7 @@ impl Request {
         let single =
             |prefix: &str| self.flags().filter_map(|flag| flag[0].strip_prefix(prefix).map(str::to_owned)).last();
         ImageOptions {
+            triple: single("--target="),
             cpu: single("-march="),
             debug: single("-g").is_some_and(|level| level != "0"),
             save_ir: self.save_ir.as_ref().map(PathBuf::from),
@@ -248,7 +285,7 @@ fn link(request: &Request, tools: &Toolchain, objects: Vec<PathBuf>) -> Result<(
         command.arg("-o").arg(output);
     }
     // Options of the compile steps mean nothing to the linker.
-    command.args(["-lcudart", "-Wno-unused-command-line-argument"]);
+    command.args(request.cudart.libraries()).arg("-Wno-unused-command-line-argument");
     spawn(command, tools)
 }
 
@@ -293,7 +330,7 @@ pub(crate) fn spawn(mut command: Command, tools: &Toolchain) -> Result<(), Strin
 
 #[cfg(test)]
 mod tests {
-    use super::{Item, split};
+    use super::{Cudart, Item, split};
 
     fn words(text: &str) -> Vec<String> {
         text.split_whitespace().map(str::to_owned).collect()
@@ -330,6 +367,18 @@ mod tests {
     }
 
     #[test]
+    fn the_runtime_is_chosen_as_for_nvcc() {
+        let cudart = |options: &str| split(words(options)).map(|request| request.cudart);
+        assert_eq!(cudart("a.cu"), Ok(Cudart::Shared));
+        for options in ["-cudart static a.cu", "-cudart=static a.cu", "--cudart=static a.cu", "a.cu --cudart static"] {
+            let request = split(words(options)).unwrap();
+            assert_eq!((request.cudart, request.cuda_inputs()), (Cudart::Static, vec!["a.cu"]));
+        }
+        assert_eq!(cudart("-cudart=none a.cu"), Ok(Cudart::None));
+        assert!(cudart("-cudart=dynamic a.cu").unwrap_err().contains("shared, static or none"));
+    }
+
+    #[test]
     fn a_missing_value_and_separate_device_code_are_errors() {
         assert!(split(words("a.cu -o")).unwrap_err().contains("-o needs a value"));
         assert!(split(words("-fgpu-rdc a.cu")).unwrap_err().contains("-fgpu-rdc"));
@@ -341,5 +390,9 @@ mod tests {
         assert_eq!(request.cuda_inputs(), ["a.cu"]);
         let options = request.image_options();
         assert_eq!((options.cpu.as_deref(), options.debug), (Some("native"), true));
+        for named in ["--target=aarch64-linux-gnu a.cu", "-target aarch64-linux-gnu a.cu"] {
+            let request = split(words(named)).unwrap();
+            assert_eq!(request.image_options().triple.as_deref(), Some("aarch64-linux-gnu"));
+        }
     }
 }

@@ -14,6 +14,8 @@ use uma_abi::{IMAGE_MAGIC, ImageHeader, ImageMetadata, KernelInfo, METADATA_SECT
 pub(crate) struct ImageOptions {
     /// The CPU, as `-march` names it; `None` is this machine's.
     pub(crate) cpu: Option<String>,
+    /// The machine, as `--target` names it; `None` is this one.
+    pub(crate) triple: Option<String>,
     /// Keep debug information.
     pub(crate) debug: bool,
     /// Where to keep the IR of each step: a path to which `.retargeted.ll` and the like is appended.
@@ -22,7 +24,7 @@ pub(crate) struct ImageOptions {
 
 /// The image of a device module, given as bitcode.
 pub(crate) fn build(bitcode: &[u8], tools: &Toolchain, options: &ImageOptions) -> Result<Vec<u8>, RetargetError> {
-    let target = Target::new(options.cpu.as_deref())?;
+    let target = Target::new(options.triple.as_deref(), options.cpu.as_deref())?;
     let module = Module::parse(bitcode, "device")?;
     let save = |step: &str| match &options.save_ir {
         Some(base) => module.save(&PathBuf::from(format!("{}.{step}.ll", base.display()))),
@@ -70,6 +72,7 @@ fn link(module: &Module, target: &Target, tools: &Toolchain) -> Result<Vec<u8>, 
     let (object, shared) = (folder.path().join("kernels.o"), folder.path().join("kernels.so"));
     target.emit_object(module, &object)?;
     run(Command::new(&tools.clang)
+        .arg(format!("--target={}", target.triple()))
         .args(["-shared", "-fuse-ld=lld", "-nostartfiles", "-Wl,-z,defs", "-Wl,-Bsymbolic", "-Wl,--build-id=none"])
         .arg(&object)
         .arg("-o")

@@ -7,13 +7,13 @@
 #![allow(non_snake_case, reason = "the names are CUDA's")]
 
 use crate::api::launch::{Dim3, FuncAttributes, LaunchConfig};
-use crate::api::memory::{Extent, Location, PitchedPtr, PointerAttributes};
+use crate::api::memory::{Extent, PitchedPtr, PointerAttributes};
 use crate::api::properties::Properties;
 use crate::api::{
-    call, copy, device, error, event, launch, memory, not_supported, occupancy, pool, properties, registration, stream,
-    symbol,
+    call, copy, device, entry_point, error, event, launch, memory, memset, not_supported, occupancy, pool, properties,
+    registration, stream, symbol,
 };
-use crate::host::registry::Wrapper;
+use crate::driver::{HostFn, Location, StreamCallback};
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 /// `cudaStream_t`
@@ -22,10 +22,6 @@ type Stream = *mut c_void;
 type Event = *mut c_void;
 /// `cudaMemPool_t`
 type Pool = *mut c_void;
-/// `cudaHostFn_t`
-type HostFn = Option<unsafe extern "C" fn(*mut c_void)>;
-/// `cudaStreamCallback_t`
-type StreamCallback = Option<unsafe extern "C" fn(*mut c_void, c_int, *mut c_void)>;
 
 macro_rules! exports {
     (@both ($name:ident,) $arguments:tt $target:path) => {
@@ -78,7 +74,7 @@ exports! {
     cudaStreamAttachMemAsync | cudaStreamAttachMemAsync_ptsz(stream: Stream, address: *mut c_void, bytes: usize, flags: c_uint) = memory::stream_attach_mem_async;
 
     // Memory pools
-    cudaDeviceGetDefaultMemPool(target: *mut Pool, device: c_int) = pool::device_get;
+    cudaDeviceGetDefaultMemPool(target: *mut Pool, device: c_int) = pool::device_get_default;
     cudaDeviceGetMemPool(target: *mut Pool, device: c_int) = pool::device_get;
     cudaDeviceSetMemPool(device: c_int, pool: Pool) = pool::device_set;
     cudaMallocFromPoolAsync | cudaMallocFromPoolAsync_ptsz(target: *mut *mut c_void, bytes: usize, pool: Pool, stream: Stream) = pool::malloc_from;
@@ -95,12 +91,12 @@ exports! {
     cudaMemcpy2DAsync | cudaMemcpy2DAsync_ptsz(to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize, kind: c_int, stream: Stream) = copy::memcpy_2d_async;
     cudaMemcpy3D | cudaMemcpy3D_ptds(request: *const copy::Copy3D) = copy::memcpy_3d;
     cudaMemcpy3DAsync | cudaMemcpy3DAsync_ptsz(request: *const copy::Copy3D, stream: Stream) = copy::memcpy_3d_async;
-    cudaMemset | cudaMemset_ptds(to: *mut c_void, value: c_int, bytes: usize) = copy::memset;
-    cudaMemsetAsync | cudaMemsetAsync_ptsz(to: *mut c_void, value: c_int, bytes: usize, stream: Stream) = copy::memset_async;
-    cudaMemset2D | cudaMemset2D_ptds(to: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize) = copy::memset_2d;
-    cudaMemset2DAsync | cudaMemset2DAsync_ptsz(to: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize, stream: Stream) = copy::memset_2d_async;
-    cudaMemset3D | cudaMemset3D_ptds(to: PitchedPtr, value: c_int, extent: Extent) = copy::memset_3d;
-    cudaMemset3DAsync | cudaMemset3DAsync_ptsz(to: PitchedPtr, value: c_int, extent: Extent, stream: Stream) = copy::memset_3d_async;
+    cudaMemset | cudaMemset_ptds(to: *mut c_void, value: c_int, bytes: usize) = memset::memset;
+    cudaMemsetAsync | cudaMemsetAsync_ptsz(to: *mut c_void, value: c_int, bytes: usize, stream: Stream) = memset::memset_async;
+    cudaMemset2D | cudaMemset2D_ptds(to: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize) = memset::memset_2d;
+    cudaMemset2DAsync | cudaMemset2DAsync_ptsz(to: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize, stream: Stream) = memset::memset_2d_async;
+    cudaMemset3D | cudaMemset3D_ptds(to: PitchedPtr, value: c_int, extent: Extent) = memset::memset_3d;
+    cudaMemset3DAsync | cudaMemset3DAsync_ptsz(to: PitchedPtr, value: c_int, extent: Extent, stream: Stream) = memset::memset_3d_async;
 
     // Device globals
     cudaGetSymbolAddress(target: *mut *mut c_void, symbol: *const c_void) = symbol::get_symbol_address;
@@ -146,8 +142,8 @@ exports! {
     cudaGetFuncBySymbol(target: *mut *const c_void, function: *const c_void) = launch::get_kernel;
     cudaFuncGetAttributes(target: *mut FuncAttributes, function: *const c_void) = launch::func_get_attributes;
     cudaFuncSetAttribute(function: *const c_void, attribute: c_int, value: c_int) = launch::func_set_attribute;
-    cudaFuncSetCacheConfig(function: *const c_void, config: c_int) = launch::func_set_hint;
-    cudaFuncSetSharedMemConfig(function: *const c_void, config: c_int) = launch::func_set_hint;
+    cudaFuncSetCacheConfig(function: *const c_void, config: c_int) = launch::func_set_cache_config;
+    cudaFuncSetSharedMemConfig(function: *const c_void, config: c_int) = launch::func_set_shared_mem_config;
     cudaFuncGetName(target: *mut *const c_char, function: *const c_void) = launch::func_get_name;
     cudaFuncGetParamInfo(function: *const c_void, index: usize, offset: *mut usize, bytes: *mut usize) = launch::func_get_param_info;
     cudaOccupancyMaxActiveBlocksPerMultiprocessor(target: *mut c_int, function: *const c_void, threads: c_int, shared: usize) = occupancy::max_active_blocks;
@@ -170,16 +166,18 @@ exports! {
     cudaDeviceReset() = device::reset;
     cudaDeviceSetLimit(limit: c_int, value: usize) = device::set_limit;
     cudaDeviceGetLimit(target: *mut usize, limit: c_int) = device::get_limit;
-    cudaDeviceSetCacheConfig(config: c_int) = device::set_hint;
-    cudaDeviceGetCacheConfig(target: *mut c_int) = device::get_hint;
-    cudaDeviceSetSharedMemConfig(config: c_int) = device::set_hint;
-    cudaDeviceGetSharedMemConfig(target: *mut c_int) = device::get_hint;
+    cudaDeviceSetCacheConfig(config: c_int) = device::set_cache_config;
+    cudaDeviceGetCacheConfig(target: *mut c_int) = device::get_cache_config;
+    cudaDeviceSetSharedMemConfig(config: c_int) = device::set_shared_mem_config;
+    cudaDeviceGetSharedMemConfig(target: *mut c_int) = device::get_shared_mem_config;
     cudaDeviceGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int) = device::get_stream_priority_range;
     cudaDeviceCanAccessPeer(target: *mut c_int, device: c_int, peer: c_int) = device::can_access_peer;
-    cudaRuntimeGetVersion(target: *mut c_int) = device::get_version;
-    cudaDriverGetVersion(target: *mut c_int) = device::get_version;
-    cudaProfilerStart() = device::profiler;
-    cudaProfilerStop() = device::profiler;
+    cudaRuntimeGetVersion(target: *mut c_int) = device::get_runtime_version;
+    cudaDriverGetVersion(target: *mut c_int) = device::get_driver_version;
+    cudaProfilerStart() = device::profiler_start;
+    cudaProfilerStop() = device::profiler_stop;
+    cudaGetDriverEntryPoint | cudaGetDriverEntryPoint_ptsz(symbol: *const c_char, target: *mut *mut c_void, flags: u64, status: *mut c_int) = entry_point::get;
+    cudaGetDriverEntryPointByVersion | cudaGetDriverEntryPointByVersion_ptsz(symbol: *const c_char, target: *mut *mut c_void, version: c_uint, flags: u64, status: *mut c_int) = entry_point::get_by_version;
 }
 
 /// Names of the functions below, which have another form than those in the table.
@@ -246,7 +244,7 @@ pub extern "C" fn __cudaPushCallConfiguration(grid: Dim3, block: Dim3, shared: u
 /// # Safety
 /// The arguments are what a compiler emits.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *const Wrapper) -> *mut *mut c_void {
+pub unsafe extern "C" fn __cudaRegisterFatBinary(wrapper: *const c_void) -> *mut *mut c_void {
     // SAFETY: the caller's promise is passed on.
     unsafe { registration::register_fat_binary(wrapper) }
 }
@@ -364,8 +362,7 @@ refused! {
     cudaExternalMemoryGetMappedMipmappedArray cudaFreeArray cudaFreeMipmappedArray cudaGLGetDevices
     cudaGLMapBufferObject cudaGLMapBufferObjectAsync cudaGLRegisterBufferObject cudaGLSetBufferObjectMapFlags
     cudaGLSetGLDevice cudaGLUnmapBufferObject cudaGLUnmapBufferObjectAsync cudaGLUnregisterBufferObject
-    cudaGetChannelDesc cudaGetDriverEntryPoint cudaGetDriverEntryPointByVersion cudaGetDriverEntryPointByVersion_ptsz
-    cudaGetDriverEntryPoint_ptsz cudaGetExportTable cudaGetMipmappedArrayLevel cudaGetSurfaceObjectResourceDesc
+    cudaGetChannelDesc cudaGetExportTable cudaGetMipmappedArrayLevel cudaGetSurfaceObjectResourceDesc
     cudaGetTextureObjectResourceDesc cudaGetTextureObjectResourceViewDesc cudaGetTextureObjectTextureDesc
     cudaGraphAddChildGraphNode cudaGraphAddDependencies cudaGraphAddEmptyNode cudaGraphAddEventRecordNode
     cudaGraphAddEventWaitNode cudaGraphAddExternalSemaphoresSignalNode cudaGraphAddExternalSemaphoresWaitNode

@@ -1,37 +1,19 @@
-//! The runtime library of the CPU device (`libcudart.so.13`) and its device process.
+//! The runtime library of the CPU device (`libcudart.so.13`): a thin layer on top of its driver library, as NVIDIA's is on theirs.
 //!
 //! | where | what |
 //! | --- | --- |
 //! | [`exports`] | the table of exported functions; each decides nothing and calls into [`api`] |
-//! | [`api`] | what each call does: checks its arguments, then uses [`host`] |
-//! | [`host`] | the program's side: memory, streams, events, registered kernels, waits |
-//! | [`sync_table`] | when a copy or memset returns and who makes it, as data |
-//! | [`coverage`] | what the program has waited for (vector clocks) |
-//! | [`command`], [`ring`], [`control`] | what both processes share |
-//! | [`streams`] | CUDA's stream order and the schedules, as a pure data structure |
-//! | [`device_process`] | takes commands, runs kernels, reports faults |
-//! | [`statistics`] | what the program did, counted |
-//! | [`layout`], [`mapping`], [`settings`], [`error`] | addresses, pages, modes, error codes |
+//! | [`api`] | what each call does: the runtime's arguments become the driver's |
+//! | [`driver`] | finds the driver's functions, and gives each thread its context |
+//! | [`registry`] | what compiled programs register at start: images, kernels, device globals |
+//! | [`error`] | the runtime's error codes |
 //!
-//! Both processes map the same memory files at the same addresses. The program's mapping of device memory is closed (`PROT_NONE`); the device
-//! process has no other memory of the program. So a kernel that uses a host pointer and a host that uses a device pointer fail as on a GPU.
+//! All else (memory, streams, synchronization rules, the device process, the modes) is the driver's: `crates/uma-device/driver`.
 //!
-//! Limits: one command runs at a time (a kernel that waits for another stream's work hangs); no graphs, arrays, textures, IPC, driver API: those
-//! calls return `cudaErrorNotSupported` and name themselves once.
+//! Limits: no graphs, arrays, textures, IPC: those calls return `cudaErrorNotSupported` and name themselves once.
 
 pub mod api;
-pub mod command;
-pub mod control;
-pub mod copies;
-pub mod coverage;
-pub mod device_process;
+pub mod driver;
 pub mod error;
 pub mod exports;
-pub mod host;
-pub mod layout;
-pub mod mapping;
-pub mod ring;
-pub mod settings;
-pub mod statistics;
-pub mod streams;
-pub mod sync_table;
+pub mod registry;

@@ -121,10 +121,10 @@ fn prepared(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// `echo-dr` in a folder.
+/// `echo-dr` in a folder; what hangs ends, and all that it has started.
 pub(crate) fn command(folder: &Path) -> Command {
-    let mut command = prepared(env!("CARGO_BIN_EXE_echo-dr"));
-    command.current_dir(folder);
+    let mut command = prepared("timeout");
+    command.arg("300").arg(env!("CARGO_BIN_EXE_echo-dr")).current_dir(folder);
     command
 }
 

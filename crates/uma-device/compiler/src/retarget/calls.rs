@@ -238,6 +238,14 @@ fn fit(builder: &Builder, arguments: Vec<Value>, params: &[Type]) -> Option<Vec<
     arguments.into_iter().zip(params).map(fit).collect()
 }
 
+/// What the library calls the rounding modes.
+const ROUNDING_MODES: [&str; 4] = ["uma_round_nearest", "uma_round_down", "uma_round_up", "uma_round_zero"];
+
+/// What the CPU's `fesetround` calls them: the bits of MXCSR's or FPCR's rounding field, as the C library's `fenv.h` has them.
+fn rounding_modes(triple: &str) -> [u64; 4] {
+    if triple.starts_with("aarch64") { [0, 0x80_0000, 0x40_0000, 0xC0_0000] } else { [0, 0x400, 0x800, 0xC00] }
+}
+
 /// Adds the library functions to a module that calls them, and what they call.
 pub(crate) fn link_library(module: &Module, triple: &str, layout: &str) -> Result<(), String> {
     for part in modules() {
@@ -248,6 +256,12 @@ pub(crate) fn link_library(module: &Module, triple: &str, layout: &str) -> Resul
             }
         }
         module.link(part)?;
+    }
+    for (name, mode) in ROUNDING_MODES.into_iter().zip(rounding_modes(triple)) {
+        if let Some(global) = module.global(name) {
+            global.set_initializer(Type::int(32).constant(mode));
+            global.set_internal();
+        }
     }
     for function in module.functions().into_iter().filter(|function| !function.is_declaration()) {
         if function.name().starts_with(PLAIN) {

@@ -1,50 +1,36 @@
 //! The device as a whole: there is one, number 0.
 
 use super::{Context, get, put};
+use crate::driver::{self, Driver, VERSION, check};
 use crate::error::{CudaError, Result};
-use crate::host::engine::{engine, engine_if_made, settings};
-use crate::host::registry::registry;
-use crate::host::waits::Wait;
+use crate::registry::registry;
 use std::ffi::{c_int, c_uint};
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-
-/// The CUDA version whose functions this library has.
-const VERSION: c_int = 13_000;
-
-/// `cudaDeviceSchedule…`, map host, local memory, memory operations.
-const FLAGS: c_uint = 0xFF;
-/// `cudaDeviceMapHost`, which is always on.
-const MAP_HOST: c_uint = 8;
-
-static DEVICE_FLAGS: AtomicU32 = AtomicU32::new(0);
-
-/// `cudaLimit…` by number, as the program set them. The CPU needs none of them.
-static LIMITS: [AtomicUsize; 7] = [
-    AtomicUsize::new(1 << 10),
-    AtomicUsize::new(1 << 20),
-    AtomicUsize::new(8 << 20),
-    AtomicUsize::new(0),
-    AtomicUsize::new(0),
-    AtomicUsize::new(64),
-    AtomicUsize::new(0),
-];
 
 /// Checks a device number.
-pub fn check(device: c_int) -> Result {
+pub fn check_number(device: c_int) -> Result {
     if device == 0 { Ok(()) } else { Err(CudaError::ErrorInvalidDevice) }
 }
 
+/// The driver with a context on a device that has not failed.
+pub fn healthy(context: Context) -> Result<&'static Driver> {
+    let driver = context.current()?;
+    let mut device = 0;
+    // SAFETY: the target is ours.
+    check(unsafe { (driver.ctx_get_device)(&mut device) })?;
+    Ok(driver)
+}
+
 /// `cudaGetDeviceCount`
-pub unsafe fn get_device_count(_: Context, target: *mut c_int) -> Result {
-    settings()?;
+pub unsafe fn get_device_count(context: Context, target: *mut c_int) -> Result {
+    let driver = context.driver()?;
     // SAFETY: see the parent module.
-    unsafe { put(target, 1) }
+    check(unsafe { (driver.device_get_count)(target) })
 }
 
 /// `cudaSetDevice`: it also starts the device, as since CUDA 12.
-pub unsafe fn set_device(_: Context, device: c_int) -> Result {
-    check(device)?;
-    engine()?.lock().device().map(drop)
+pub unsafe fn set_device(context: Context, device: c_int) -> Result {
+    check_number(device)?;
+    healthy(context).map(drop)
 }
 
 /// `cudaInitDevice`
@@ -54,8 +40,8 @@ pub unsafe fn init_device(context: Context, device: c_int, _device_flags: c_uint
 }
 
 /// `cudaGetDevice`
-pub unsafe fn get_device(_: Context, target: *mut c_int) -> Result {
-    settings()?;
+pub unsafe fn get_device(context: Context, target: *mut c_int) -> Result {
+    context.driver()?;
     // SAFETY: see the parent module.
     unsafe { put(target, 0) }
 }
@@ -64,104 +50,124 @@ pub unsafe fn get_device(_: Context, target: *mut c_int) -> Result {
 pub unsafe fn set_valid_devices(_: Context, devices: *const c_int, count: c_int) -> Result {
     for index in 0..usize::try_from(count).map_err(|_| CudaError::ErrorInvalidValue)? {
         // SAFETY: the program says how many there are.
-        check(unsafe { get(devices.wrapping_add(index)) }?)?;
+        check_number(unsafe { get(devices.wrapping_add(index)) }?)?;
     }
     Ok(())
 }
 
-/// `cudaSetDeviceFlags`
-pub unsafe fn set_device_flags(_: Context, flags: c_uint) -> Result {
-    let schedule = flags & 7;
-    if flags & !FLAGS != 0 || !matches!(schedule, 0 | 1 | 2 | 4) {
-        return Err(CudaError::ErrorInvalidValue);
-    }
-    DEVICE_FLAGS.store(flags, Ordering::Relaxed);
-    Ok(())
+/// `cudaSetDeviceFlags`: the flags have the driver's numbers.
+pub unsafe fn set_device_flags(context: Context, flags: c_uint) -> Result {
+    let driver = context.driver()?;
+    // SAFETY: it takes no pointer.
+    check(unsafe { (driver.primary_set_flags)(0, flags) })
 }
 
 /// `cudaGetDeviceFlags`
-pub unsafe fn get_device_flags(_: Context, target: *mut c_uint) -> Result {
+pub unsafe fn get_device_flags(context: Context, target: *mut c_uint) -> Result {
+    let driver = context.driver()?;
+    let mut active = 0;
     // SAFETY: see the parent module.
-    unsafe { put(target, DEVICE_FLAGS.load(Ordering::Relaxed) | MAP_HOST) }
+    check(unsafe { (driver.primary_get_state)(0, target, &mut active) })
 }
 
 /// `cudaDeviceSynchronize`
-pub unsafe fn synchronize(_: Context) -> Result {
-    let engine = engine()?;
-    let wait = {
-        let mut state = engine.lock();
-        state.device()?;
-        Wait::for_all(&mut state)?
-    };
-    wait.finish(engine)
+pub unsafe fn synchronize(context: Context) -> Result {
+    let driver = context.current()?;
+    // SAFETY: it takes no pointer.
+    check(unsafe { (driver.ctx_synchronize)() })
 }
 
 /// `cudaDeviceReset`: a new device process starts when one is needed again. It also ends a sticky error.
 pub unsafe fn reset(_: Context) -> Result {
     super::LAST_ERROR.with(|last| last.set(0));
-    let Some(engine) = engine_if_made() else { return Ok(()) };
+    let Some(driver) = driver::driver_if_open() else { return Ok(()) };
     let mut registry = registry();
-    let mut state = engine.lock();
-    state.reset()?;
-    for module in registry.modules() {
-        module.globals = None;
-    }
+    // SAFETY: it takes no pointer.
+    check(unsafe { (driver.primary_reset)(0) })?;
+    registry.forget_managed();
+    driver::was_reset();
     Ok(())
 }
 
-/// `cudaDeviceSetLimit`
-pub unsafe fn set_limit(_: Context, limit: c_int, value: usize) -> Result {
-    let slot = usize::try_from(limit).ok().and_then(|limit| LIMITS.get(limit));
-    slot.ok_or(CudaError::ErrorUnsupportedLimit)?.store(value, Ordering::Relaxed);
-    Ok(())
+/// `cudaDeviceSetLimit`: the limits have the driver's numbers.
+pub unsafe fn set_limit(context: Context, limit: c_int, value: usize) -> Result {
+    let driver = context.current()?;
+    // SAFETY: it takes no pointer.
+    check(unsafe { (driver.ctx_set_limit)(limit, value) })
 }
 
 /// `cudaDeviceGetLimit`
-pub unsafe fn get_limit(_: Context, target: *mut usize, limit: c_int) -> Result {
-    let slot = usize::try_from(limit).ok().and_then(|limit| LIMITS.get(limit));
-    let value = slot.ok_or(CudaError::ErrorUnsupportedLimit)?.load(Ordering::Relaxed);
+pub unsafe fn get_limit(context: Context, target: *mut usize, limit: c_int) -> Result {
+    let driver = context.current()?;
     // SAFETY: see the parent module.
-    unsafe { put(target, value) }
+    check(unsafe { (driver.ctx_get_limit)(target, limit) })
 }
 
-/// `cudaDeviceSetCacheConfig`, `cudaDeviceSetSharedMemConfig`: hints that the CPU has no use for.
-pub unsafe fn set_hint(_: Context, value: c_int) -> Result {
-    if (0..=3).contains(&value) { Ok(()) } else { Err(CudaError::ErrorInvalidValue) }
+/// `cudaDeviceSetCacheConfig`
+pub unsafe fn set_cache_config(context: Context, value: c_int) -> Result {
+    let driver = context.current()?;
+    // SAFETY: it takes no pointer.
+    check(unsafe { (driver.ctx_set_cache_config)(value) })
 }
 
-/// `cudaDeviceGetCacheConfig`, `cudaDeviceGetSharedMemConfig`: no preference.
-pub unsafe fn get_hint(_: Context, target: *mut c_int) -> Result {
+/// `cudaDeviceGetCacheConfig`
+pub unsafe fn get_cache_config(context: Context, target: *mut c_int) -> Result {
+    let driver = context.current()?;
     // SAFETY: see the parent module.
-    unsafe { put(target, 0) }
+    check(unsafe { (driver.ctx_get_cache_config)(target) })
+}
+
+/// `cudaDeviceSetSharedMemConfig`
+pub unsafe fn set_shared_mem_config(context: Context, value: c_int) -> Result {
+    let driver = context.current()?;
+    // SAFETY: it takes no pointer.
+    check(unsafe { (driver.ctx_set_shared_mem_config)(value) })
+}
+
+/// `cudaDeviceGetSharedMemConfig`
+pub unsafe fn get_shared_mem_config(context: Context, target: *mut c_int) -> Result {
+    let driver = context.current()?;
+    // SAFETY: see the parent module.
+    check(unsafe { (driver.ctx_get_shared_mem_config)(target) })
 }
 
 /// `cudaDeviceGetStreamPriorityRange`
-pub unsafe fn get_stream_priority_range(_: Context, least: *mut c_int, greatest: *mut c_int) -> Result {
-    // Both may be null.
-    for (target, value) in [(least, 0), (greatest, super::stream::GREATEST_PRIORITY)] {
-        if !target.is_null() {
-            // SAFETY: see the parent module.
-            unsafe { put(target, value) }?;
-        }
-    }
-    Ok(())
-}
-
-/// `cudaDeviceCanAccessPeer`: there is no peer.
-pub unsafe fn can_access_peer(_: Context, target: *mut c_int, device: c_int, peer: c_int) -> Result {
-    check(device)?;
-    check(peer)?;
+pub unsafe fn get_stream_priority_range(context: Context, least: *mut c_int, greatest: *mut c_int) -> Result {
+    let driver = context.current()?;
     // SAFETY: see the parent module.
-    unsafe { put(target, 0) }
+    check(unsafe { (driver.ctx_get_stream_priority_range)(least, greatest) })
 }
 
-/// `cudaRuntimeGetVersion`, `cudaDriverGetVersion`
-pub unsafe fn get_version(_: Context, target: *mut c_int) -> Result {
+/// `cudaDeviceCanAccessPeer`
+pub unsafe fn can_access_peer(context: Context, target: *mut c_int, device: c_int, peer: c_int) -> Result {
+    let driver = context.driver()?;
+    // SAFETY: see the parent module.
+    check(unsafe { (driver.device_can_access_peer)(target, device, peer) })
+}
+
+/// `cudaRuntimeGetVersion`
+pub unsafe fn get_runtime_version(_: Context, target: *mut c_int) -> Result {
     // SAFETY: see the parent module.
     unsafe { put(target, VERSION) }
 }
 
-/// `cudaProfilerStart`, `cudaProfilerStop`: there is no profiler.
-pub unsafe fn profiler(_: Context) -> Result {
-    Ok(())
+/// `cudaDriverGetVersion`
+pub unsafe fn get_driver_version(context: Context, target: *mut c_int) -> Result {
+    let driver = context.driver()?;
+    // SAFETY: see the parent module.
+    check(unsafe { (driver.driver_get_version)(target) })
+}
+
+/// `cudaProfilerStart`
+pub unsafe fn profiler_start(context: Context) -> Result {
+    let driver = context.driver()?;
+    // SAFETY: it takes no pointer.
+    check(unsafe { (driver.profiler_start)() })
+}
+
+/// `cudaProfilerStop`
+pub unsafe fn profiler_stop(context: Context) -> Result {
+    let driver = context.driver()?;
+    // SAFETY: it takes no pointer.
+    check(unsafe { (driver.profiler_stop)() })
 }

@@ -1,17 +1,16 @@
 //! The calls that report errors. They make none themselves.
 
 use super::LAST_ERROR;
+use crate::driver::{self, check};
 use crate::error::{self, CudaError};
-use crate::host::engine;
 use std::ffi::{c_char, c_int};
 
 /// The error that ended the device process, seen by every call from then on.
 fn sticky() -> Option<CudaError> {
-    if engine::is_forked_child() {
-        return None;
-    }
-    let link = engine::engine_if_made()?.lock().device_if_started()?;
-    link.fault()
+    let driver = driver::current_if_used()?;
+    let mut device = 0;
+    // SAFETY: the target is ours.
+    check(unsafe { (driver.ctx_get_device)(&mut device) }).err().filter(|error| error.is_sticky())
 }
 
 /// `cudaGetLastError`

@@ -1,101 +1,63 @@
 //! Events.
 
-use super::{Context, put};
-use crate::command::Command;
-use crate::error::{CudaError, Result};
-use crate::host::engine::engine;
-use crate::host::events::{DISABLE_TIMING, Recorded};
-use crate::host::waits::{self, Wait};
-use std::ffi::{c_uint, c_void};
-use std::sync::atomic::Ordering;
-
-/// Flags that exist: blocking sync, disable timing. Interprocess events this device has none.
-const FLAGS: c_uint = 1 | DISABLE_TIMING;
+use super::Context;
+use crate::driver::Handle;
+use crate::driver::check;
+use crate::error::Result;
+use std::ffi::c_uint;
 
 /// `cudaEventCreate`
-pub unsafe fn create(context: Context, target: *mut *mut c_void) -> Result {
+pub unsafe fn create(context: Context, target: *mut Handle) -> Result {
+    let driver = context.current()?;
     // SAFETY: see the parent module.
-    unsafe { create_with_flags(context, target, 0) }
+    check(unsafe { (driver.event_create)(target, 0) })
 }
 
 /// `cudaEventCreateWithFlags`
-pub unsafe fn create_with_flags(_: Context, target: *mut *mut c_void, flags: c_uint) -> Result {
-    if target.is_null() || flags & !FLAGS != 0 {
-        return Err(CudaError::ErrorInvalidValue);
-    }
-    let mut state = engine()?.lock();
-    let link = state.device()?;
-    let handle = state.events.create(flags, |(slot, sequence)| link.control.is_complete(slot, sequence))?;
+pub unsafe fn create_with_flags(context: Context, target: *mut Handle, flags: c_uint) -> Result {
+    let driver = context.current()?;
     // SAFETY: see the parent module.
-    unsafe { put(target, handle as *mut c_void) }
+    check(unsafe { (driver.event_create)(target, flags) })
 }
 
 /// `cudaEventDestroy`
-pub unsafe fn destroy(_: Context, event: *mut c_void) -> Result {
-    engine()?.lock().events.destroy(event as usize)
+pub unsafe fn destroy(context: Context, event: Handle) -> Result {
+    let driver = context.current()?;
+    // SAFETY: see the parent module.
+    check(unsafe { (driver.event_destroy)(event) })
 }
 
 /// `cudaEventRecord`
-pub unsafe fn record(context: Context, event: *mut c_void, stream: *mut c_void) -> Result {
+pub unsafe fn record(context: Context, event: Handle, stream: Handle) -> Result {
+    let driver = context.current()?;
     // SAFETY: see the parent module.
-    unsafe { record_with_flags(context, event, stream, 0) }
+    check(unsafe { driver.event_record.of(context.per_thread)(event, stream) })
 }
 
 /// `cudaEventRecordWithFlags`
-pub unsafe fn record_with_flags(context: Context, event: *mut c_void, stream: *mut c_void, flags: c_uint) -> Result {
-    if flags & !1 != 0 {
-        return Err(CudaError::ErrorInvalidValue);
-    }
-    let mut state = engine()?.lock();
-    let stream = state.stream(stream as usize, context.per_thread)?;
-    let slot = state.events.get(event as usize)?.slot;
-    let sequence = state.enqueue(stream, Command::Record { event: slot }, None, false)?;
-    let clock = state.coverage.snapshot(stream.slot);
-    state.events.record(event as usize, Recorded { point: (stream.slot, sequence), clock });
-    Ok(())
+pub unsafe fn record_with_flags(context: Context, event: Handle, stream: Handle, flags: c_uint) -> Result {
+    let driver = context.current()?;
+    // SAFETY: see the parent module.
+    check(unsafe { driver.event_record_with_flags.of(context.per_thread)(event, stream, flags) })
 }
 
 /// `cudaEventSynchronize`
-pub unsafe fn synchronize(_: Context, event: *mut c_void) -> Result {
-    let engine = engine()?;
-    let wait = {
-        let mut state = engine.lock();
-        state.device()?;
-        let Some(recorded) = state.events.get(event as usize)?.recorded.clone() else { return Ok(()) };
-        Wait::for_point(&mut state, recorded.point, recorded.clock)?
-    };
-    wait.finish(engine)
+pub unsafe fn synchronize(context: Context, event: Handle) -> Result {
+    let driver = context.current()?;
+    // SAFETY: see the parent module.
+    check(unsafe { (driver.event_synchronize)(event) })
 }
 
 /// `cudaEventQuery`
-pub unsafe fn query(_: Context, event: *mut c_void) -> Result {
-    let engine = engine()?;
-    let recorded = {
-        let mut state = engine.lock();
-        state.device()?;
-        state.events.get(event as usize)?.recorded.clone()
-    };
-    match recorded {
-        Some(recorded) => waits::query(engine, recorded.point, &recorded.clock),
-        None => Ok(()),
-    }
+pub unsafe fn query(context: Context, event: Handle) -> Result {
+    let driver = context.current()?;
+    // SAFETY: see the parent module.
+    check(unsafe { (driver.event_query)(event) })
 }
 
 /// `cudaEventElapsedTime`, in milliseconds
-pub unsafe fn elapsed_time(_: Context, target: *mut f32, start: *mut c_void, end: *mut c_void) -> Result {
-    let mut state = engine()?.lock();
-    let link = state.device()?;
-    let time = |handle: *mut c_void| -> Result<u64> {
-        let event = state.events.get(handle as usize)?;
-        let recorded = event.recorded.as_ref().filter(|_| event.flags & DISABLE_TIMING == 0);
-        let (slot, sequence) = recorded.ok_or(CudaError::ErrorInvalidResourceHandle)?.point;
-        if !link.control.is_complete(slot, sequence) {
-            return Err(CudaError::ErrorNotReady);
-        }
-        Ok(link.control.event_time[event.slot as usize].load(Ordering::Acquire))
-    };
-    let (start, end) = (time(start)?, time(end)?);
-    let nanoseconds = end.wrapping_sub(start) as i64;
+pub unsafe fn elapsed_time(context: Context, target: *mut f32, start: Handle, end: Handle) -> Result {
+    let driver = context.current()?;
     // SAFETY: see the parent module.
-    unsafe { put(target, (nanoseconds as f64 / 1e6) as f32) }
+    check(unsafe { (driver.event_elapsed_time)(target, start, end) })
 }

@@ -1,14 +1,11 @@
 //! Kernel launches and what can be asked about kernels.
 
 use super::{Context, get, put};
+use crate::driver::{self, Driver, Handle, check};
 use crate::error::{CudaError, Result};
-use crate::host::engine::engine;
-use crate::host::launching::{self, Configuration, loaded_kernel};
-use crate::host::registry::{KernelEntry, registry};
+use crate::registry::registry;
 use std::cell::RefCell;
 use std::ffi::{c_char, c_int, c_uint, c_void};
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// `dim3`
 #[repr(C)]
@@ -33,17 +30,8 @@ pub struct LaunchConfig {
     block: Dim3,
     dynamic_shared: usize,
     stream: *mut c_void,
-    attributes: *const LaunchAttribute,
+    attributes: *const c_void,
     attribute_count: c_uint,
-}
-
-/// `cudaLaunchAttribute`
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct LaunchAttribute {
-    id: c_uint,
-    unused: c_uint,
-    value: [u32; 16],
 }
 
 /// `cudaFuncAttributes`
@@ -97,28 +85,63 @@ pub unsafe fn pop_configuration(
     }
 }
 
-/// The values of a kernel's parameters as one packed block.
-///
-/// # Safety
-/// `arguments` has a pointer to a value for each parameter.
-unsafe fn pack(kernel: &KernelEntry, arguments: *const *const c_void) -> Result<Vec<u64>> {
-    let mut words = vec![0u64; kernel.packed.div_ceil(8)];
-    if arguments.is_null() && !kernel.parameters.is_empty() {
-        return Err(CudaError::ErrorInvalidValue);
-    }
-    for (index, (offset, bytes)) in kernel.parameters.iter().enumerate() {
-        // SAFETY: the caller vouches for one pointer a parameter.
-        let value = unsafe { arguments.add(index).read() }.cast::<u8>();
-        if value.is_null() {
-            return Err(CudaError::ErrorInvalidValue);
-        }
-        // SAFETY: the block has room for each parameter at its offset; the caller vouches for the value.
-        unsafe { std::ptr::copy_nonoverlapping(value, words.as_mut_ptr().cast::<u8>().add(*offset), *bytes) };
-    }
-    Ok(words)
+/// `CU_FUNC_ATTRIBUTE_…`
+const MAX_THREADS: c_int = 0;
+const STATIC_SHARED: c_int = 1;
+const CONSTANT: c_int = 2;
+const LOCAL: c_int = 3;
+const REGISTERS: c_int = 4;
+const PTX_VERSION: c_int = 5;
+const BINARY_VERSION: c_int = 6;
+const CACHE_MODE: c_int = 7;
+const MAX_DYNAMIC_SHARED: c_int = 8;
+const CARVEOUT: c_int = 9;
+
+/// The driver's kernel that the program names by its own address or by the driver's handle.
+pub(super) fn kernel(function: *const c_void) -> Result<Handle> {
+    registry().kernel(function as usize)
 }
 
-/// `cudaLaunchKernel`, `__cudaLaunchKernel`: a kernel's handle is the program's address for it.
+fn attribute(driver: &Driver, kernel: Handle, number: c_int) -> Result<c_int> {
+    let mut value = 0;
+    // SAFETY: the target is ours.
+    check(unsafe { (driver.func_get_attribute)(&mut value, number, kernel) })?;
+    Ok(value)
+}
+
+fn device_attribute(driver: &Driver, number: c_int) -> Result<u64> {
+    let mut value = 0;
+    // SAFETY: the target is ours.
+    check(unsafe { (driver.device_get_attribute)(&mut value, number, 0) })?;
+    Ok(u64::try_from(value).unwrap_or(0))
+}
+
+/// The runtime's error for a launch that the driver refused: it tells configurations that no kernel can have from other mistakes.
+fn refused(error: CudaError, kernel: Handle, grid: Dim3, block: Dim3, dynamic_shared: usize) -> CudaError {
+    /// `CU_DEVICE_ATTRIBUTE_…`
+    const MAX_BLOCK_THREADS: c_int = 1;
+    const MAX_BLOCK: c_int = 2;
+    const MAX_GRID: c_int = 5;
+    const MAX_SHARED: c_int = 97;
+    if error != CudaError::ErrorInvalidValue {
+        return error;
+    }
+    let fits = || -> Result<bool> {
+        let driver = driver::driver()?;
+        let mut fits = block.array().iter().map(|n| u64::from(*n)).product::<u64>()
+            <= device_attribute(driver, MAX_BLOCK_THREADS)?;
+        for (first, size) in [(MAX_GRID, grid), (MAX_BLOCK, block)] {
+            for (number, n) in (first..).zip(size.array()) {
+                fits &= n >= 1 && u64::from(n) <= device_attribute(driver, number)?;
+            }
+        }
+        let shared = dynamic_shared as u64 + u64::try_from(attribute(driver, kernel, STATIC_SHARED)?).unwrap_or(0);
+        Ok(fits && shared <= device_attribute(driver, MAX_SHARED)?)
+    };
+    if fits() == Ok(false) { CudaError::ErrorInvalidConfiguration } else { error }
+}
+
+/// `cudaLaunchKernel`, `__cudaLaunchKernel`
 pub unsafe fn launch_kernel(
     context: Context,
     function: *const c_void,
@@ -126,116 +149,117 @@ pub unsafe fn launch_kernel(
     block: Dim3,
     arguments: *const *const c_void,
     dynamic_shared: usize,
-    stream: *mut c_void,
+    stream: Handle,
 ) -> Result {
-    let engine = engine()?;
-    let kernel = loaded_kernel(engine, function as usize)?;
-    let configuration = Configuration { grid: grid.array(), block: block.array(), dynamic_shared };
-    launching::check(&kernel, &configuration)?;
+    let driver = context.current()?;
+    let kernel = registry().kernel_to_launch(function as usize)?;
+    let shared = c_uint::try_from(dynamic_shared).unwrap_or(c_uint::MAX);
+    let launch = driver.launch_kernel.of(context.per_thread);
+    let none = std::ptr::null();
     // SAFETY: see the parent module.
-    let parameters = unsafe { pack(&kernel, arguments) }?;
-    launching::launch(engine, &kernel, &configuration, parameters, (stream as usize, context.per_thread))
+    check(unsafe { launch(kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared, stream, arguments, none) })
+        .map_err(|error| refused(error, kernel, grid, block, dynamic_shared))
 }
 
-/// `cudaLaunchKernelExC`: attributes that change what a kernel may do are refused, hints are not.
+/// `cudaLaunchKernelExC`
 pub unsafe fn launch_kernel_ex(
     context: Context,
-    configuration: *const LaunchConfig,
+    config: *const LaunchConfig,
     function: *const c_void,
     arguments: *const *const c_void,
 ) -> Result {
-    const COOPERATIVE: c_uint = 2;
-    const CLUSTER_DIMENSION: c_uint = 4;
     // SAFETY: see the parent module.
-    let config = unsafe { get(configuration) }?;
-    for index in 0..config.attribute_count as usize {
-        // SAFETY: the program says how many there are.
-        let attribute = unsafe { get(config.attributes.wrapping_add(index)) }?;
-        let unit_cluster = attribute.value[..3] == [1, 1, 1];
-        match attribute.id {
-            COOPERATIVE if attribute.value[0] != 0 => return Err(CudaError::ErrorNotSupported),
-            CLUSTER_DIMENSION if !unit_cluster => return Err(CudaError::ErrorNotSupported),
-            _ => {}
-        }
-    }
-    let LaunchConfig { grid, block, dynamic_shared, stream, .. } = config;
-    // SAFETY: see the parent module.
-    unsafe { launch_kernel(context, function, grid, block, arguments, dynamic_shared, stream) }
+    let config = unsafe { get(config) }?;
+    let driver = context.current()?;
+    let kernel = registry().kernel_to_launch(function as usize)?;
+    let LaunchConfig { grid, block, dynamic_shared, stream, attributes, attribute_count } = config;
+    let driver_config = driver::LaunchConfig {
+        grid: grid.array(),
+        block: block.array(),
+        dynamic_shared: c_uint::try_from(dynamic_shared).unwrap_or(c_uint::MAX),
+        stream,
+        attributes,
+        attribute_count,
+    };
+    let launch = driver.launch_kernel_ex.of(context.per_thread);
+    // SAFETY: see the parent module; the configuration is ours.
+    check(unsafe { launch(&driver_config, kernel, arguments, std::ptr::null()) })
+        .map_err(|error| refused(error, kernel, grid, block, dynamic_shared))
 }
 
-/// `__cudaGetKernel`, `cudaGetKernel`, `cudaGetFuncBySymbol`
-pub unsafe fn get_kernel(_: Context, target: *mut *const c_void, function: *const c_void) -> Result {
-    registry().kernel(function as usize)?;
+/// `__cudaGetKernel`, `cudaGetKernel`, `cudaGetFuncBySymbol`: the driver's handle, with which programs may call either library.
+pub unsafe fn get_kernel(context: Context, target: *mut *const c_void, function: *const c_void) -> Result {
+    context.driver()?;
+    let kernel = kernel(function)?;
     // SAFETY: see the parent module.
-    unsafe { put(target, function) }
-}
-
-fn kernel(function: *const c_void) -> Result<Arc<KernelEntry>> {
-    registry().kernel(function as usize)
+    unsafe { put(target, kernel.cast_const()) }
 }
 
 /// `cudaFuncGetAttributes`
-pub unsafe fn func_get_attributes(_: Context, target: *mut FuncAttributes, function: *const c_void) -> Result {
+pub unsafe fn func_get_attributes(context: Context, target: *mut FuncAttributes, function: *const c_void) -> Result {
+    let driver = context.current()?;
     let kernel = kernel(function)?;
+    let get = |number| attribute(driver, kernel, number);
+    let bytes = |number| get(number).map(|value| usize::try_from(value).unwrap_or(0));
     let attributes = FuncAttributes {
-        shared_bytes: kernel.info.static_shared as usize,
-        max_threads: kernel.info.max_threads as c_int,
-        // The CPU has no such limit; programs divide by it.
-        registers: 32,
-        ptx_version: super::properties::COMPUTE_CAPABILITY,
-        binary_version: super::properties::COMPUTE_CAPABILITY,
-        max_dynamic_shared: kernel.dynamic_limit() as c_int,
-        carveout: -1,
+        shared_bytes: bytes(STATIC_SHARED)?,
+        const_bytes: bytes(CONSTANT)?,
+        local_bytes: bytes(LOCAL)?,
+        max_threads: get(MAX_THREADS)?,
+        registers: get(REGISTERS)?,
+        ptx_version: get(PTX_VERSION)?,
+        binary_version: get(BINARY_VERSION)?,
+        cache_mode: get(CACHE_MODE)?,
+        max_dynamic_shared: get(MAX_DYNAMIC_SHARED)?,
+        carveout: get(CARVEOUT)?,
         ..FuncAttributes::default()
     };
     // SAFETY: see the parent module.
     unsafe { put(target, attributes) }
 }
 
-/// `cudaFuncSetAttribute`
-pub unsafe fn func_set_attribute(_: Context, function: *const c_void, attribute: c_int, value: c_int) -> Result {
-    const MAX_DYNAMIC_SHARED: c_int = 8;
-    const CARVEOUT: c_int = 9;
+/// `cudaFuncSetAttribute`: the attributes have the driver's numbers.
+pub unsafe fn func_set_attribute(context: Context, function: *const c_void, attribute: c_int, value: c_int) -> Result {
+    let driver = context.current()?;
     let kernel = kernel(function)?;
-    match attribute {
-        MAX_DYNAMIC_SHARED => {
-            let most = uma_exec::MAX_SHARED_BYTES.saturating_sub(kernel.info.static_shared);
-            let value = u32::try_from(value).ok().filter(|value| *value <= most).ok_or(CudaError::ErrorInvalidValue)?;
-            kernel.dynamic_limit.store(value, Ordering::Relaxed);
-            Ok(())
-        }
-        CARVEOUT if (-1..=100).contains(&value) => Ok(()),
-        10..=15 => Err(CudaError::ErrorNotSupported),
-        _ => Err(CudaError::ErrorInvalidValue),
-    }
+    // SAFETY: it takes no pointer.
+    check(unsafe { (driver.func_set_attribute)(kernel, attribute, value) })
 }
 
-/// `cudaFuncSetCacheConfig`, `cudaFuncSetSharedMemConfig`: hints that the CPU has no use for.
-pub unsafe fn func_set_hint(_: Context, function: *const c_void, value: c_int) -> Result {
-    kernel(function)?;
-    if (0..=3).contains(&value) { Ok(()) } else { Err(CudaError::ErrorInvalidValue) }
+/// `cudaFuncSetCacheConfig`
+pub unsafe fn func_set_cache_config(context: Context, function: *const c_void, value: c_int) -> Result {
+    let driver = context.current()?;
+    let kernel = kernel(function)?;
+    // SAFETY: it takes no pointer.
+    check(unsafe { (driver.func_set_cache_config)(kernel, value) })
+}
+
+/// `cudaFuncSetSharedMemConfig`
+pub unsafe fn func_set_shared_mem_config(context: Context, function: *const c_void, value: c_int) -> Result {
+    let driver = context.current()?;
+    let kernel = kernel(function)?;
+    // SAFETY: it takes no pointer.
+    check(unsafe { (driver.func_set_shared_mem_config)(kernel, value) })
 }
 
 /// `cudaFuncGetName`
-pub unsafe fn func_get_name(_: Context, target: *mut *const c_char, function: *const c_void) -> Result {
+pub unsafe fn func_get_name(context: Context, target: *mut *const c_char, function: *const c_void) -> Result {
+    let driver = context.current()?;
     let kernel = kernel(function)?;
-    // SAFETY: see the parent module. The name lives as long as the image is registered.
-    unsafe { put(target, kernel.name.as_ptr()) }
+    // SAFETY: see the parent module.
+    check(unsafe { (driver.func_get_name)(target, kernel) })
 }
 
 /// `cudaFuncGetParamInfo`
 pub unsafe fn func_get_param_info(
-    _: Context,
+    context: Context,
     function: *const c_void,
     index: usize,
     offset: *mut usize,
     bytes: *mut usize,
 ) -> Result {
+    let driver = context.current()?;
     let kernel = kernel(function)?;
-    let parameter = kernel.parameters.get(index).ok_or(CudaError::ErrorInvalidValue)?;
     // SAFETY: see the parent module.
-    unsafe {
-        put(offset, parameter.0)?;
-        if bytes.is_null() { Ok(()) } else { put(bytes, parameter.1) }
-    }
+    check(unsafe { (driver.func_get_param_info)(kernel, index, offset, bytes) })
 }

@@ -1,14 +1,17 @@
 //! What each call does. The functions here take the arguments as the program passed them: each is `unsafe` for one reason, namely that the
-//! program's pointers are what CUDA's documentation of the call says (or null, which is an error and not a crash).
+//! program's pointers are what CUDA's documentation of the call says (or null, which is an error and not a crash). They are passed on to the
+//! driver, whose functions ask for no more.
 
 #![allow(clippy::missing_safety_doc, reason = "the reason above holds for all of them")]
 
 pub mod copy;
 pub mod device;
+pub mod entry_point;
 pub mod error;
 pub mod event;
 pub mod launch;
 pub mod memory;
+pub mod memset;
 pub mod occupancy;
 pub mod pool;
 pub mod properties;
@@ -16,8 +19,8 @@ pub mod registration;
 pub mod stream;
 pub mod symbol;
 
+use crate::driver::{self, Driver};
 use crate::error::{CudaError, Result};
-use crate::host::{engine, hostcalls};
 use std::cell::Cell;
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -29,21 +32,35 @@ pub struct Context {
     pub per_thread: bool,
 }
 
+impl Context {
+    /// The driver, for calls that need no context.
+    pub fn driver(self) -> Result<&'static Driver> {
+        driver::driver()
+    }
+
+    /// The driver, with a context that is current on this thread.
+    pub fn current(self) -> Result<&'static Driver> {
+        driver::current()
+    }
+}
+
 thread_local! {
     /// What `cudaGetLastError` returns; 0: none.
     static LAST_ERROR: Cell<i32> = const { Cell::new(0) };
 }
 
 /// Makes a call: nothing but a code leaves it, and an error is remembered for `cudaGetLastError`.
-pub fn call(per_thread: bool, body: impl FnOnce(Context) -> Result) -> c_int {
-    let result = if engine::is_forked_child() {
-        Err(CudaError::ErrorInitializationError)
-    } else if hostcalls::is_inside() {
-        Err(CudaError::ErrorNotPermitted)
-    } else {
-        // The engine's lock tolerates a panic, and nothing else outlives it.
+pub fn call(per_thread: bool, body: impl Fn(Context) -> Result) -> c_int {
+    let attempt = || {
+        // Nothing outlives a panic but the registry, whose lock tolerates it.
         catch_unwind(AssertUnwindSafe(|| body(Context { per_thread }))).unwrap_or(Err(CudaError::ErrorUnknown))
     };
+    let mut result = attempt();
+    if result == Err(CudaError::ErrorDeviceUninitialized) {
+        // The program has taken the context from this thread; the runtime takes the primary one again.
+        driver::detach();
+        result = attempt();
+    }
     remember(result)
 }
 

@@ -1,88 +1,66 @@
-//! Memory pools: there is one, the default pool; its attributes can be set and read and have no effect.
+//! Memory pools: there is one, the default pool.
 
-use super::{Context, put};
-use crate::error::{CudaError, Result};
-use crate::host::engine::engine;
+use super::Context;
+use crate::driver::check;
+use crate::driver::{DevicePtr, Handle};
+use crate::error::Result;
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The handle of the default pool.
-const DEFAULT_POOL: usize = 0x5000_0001;
-
-/// `cudaMemPoolReuse…` (1, 2, 3; int) and the release threshold (4; 64 bits), as the program set them.
-static SETTINGS: [AtomicU64; 4] = [AtomicU64::new(1), AtomicU64::new(1), AtomicU64::new(1), AtomicU64::new(0)];
-
-fn check(pool: *mut c_void) -> Result {
-    if pool as usize == DEFAULT_POOL { Ok(()) } else { Err(CudaError::ErrorInvalidValue) }
+/// `cudaDeviceGetDefaultMemPool`
+pub unsafe fn device_get_default(context: Context, target: *mut Handle, device: c_int) -> Result {
+    let driver = context.driver()?;
+    // SAFETY: see the parent module.
+    check(unsafe { (driver.device_get_default_mem_pool)(target, device) })
 }
 
-/// `cudaDeviceGetDefaultMemPool`, `cudaDeviceGetMemPool`
-pub unsafe fn device_get(_: Context, target: *mut *mut c_void, device: c_int) -> Result {
-    super::device::check(device)?;
+/// `cudaDeviceGetMemPool`
+pub unsafe fn device_get(context: Context, target: *mut Handle, device: c_int) -> Result {
+    let driver = context.driver()?;
     // SAFETY: see the parent module.
-    unsafe { put(target, DEFAULT_POOL as *mut c_void) }
+    check(unsafe { (driver.device_get_mem_pool)(target, device) })
 }
 
 /// `cudaDeviceSetMemPool`
-pub unsafe fn device_set(_: Context, device: c_int, pool: *mut c_void) -> Result {
-    super::device::check(device)?;
-    check(pool)
+pub unsafe fn device_set(context: Context, device: c_int, pool: Handle) -> Result {
+    let driver = context.driver()?;
+    // SAFETY: see the parent module.
+    check(unsafe { (driver.device_set_mem_pool)(device, pool) })
 }
 
-/// `cudaMallocFromPoolAsync`
+/// `cudaMemPoolTrimTo`
+pub unsafe fn trim_to(context: Context, pool: Handle, keep: usize) -> Result {
+    let driver = context.current()?;
+    // SAFETY: see the parent module.
+    check(unsafe { (driver.mem_pool_trim_to)(pool, keep) })
+}
+
+/// `cudaMemPoolSetAttribute`: the attributes have the driver's numbers.
+pub unsafe fn set_attribute(context: Context, pool: Handle, attribute: c_int, value: *const c_void) -> Result {
+    let driver = context.current()?;
+    // SAFETY: see the parent module.
+    check(unsafe { (driver.mem_pool_set_attribute)(pool, attribute, value) })
+}
+
+/// `cudaMemPoolGetAttribute`
+pub unsafe fn get_attribute(context: Context, pool: Handle, attribute: c_int, value: *mut c_void) -> Result {
+    let driver = context.current()?;
+    // SAFETY: see the parent module.
+    check(unsafe { (driver.mem_pool_get_attribute)(pool, attribute, value) })
+}
+
+/// `cudaMallocFromPoolAsync`: no bytes are the null pointer.
 pub unsafe fn malloc_from(
     context: Context,
     target: *mut *mut c_void,
     bytes: usize,
-    pool: *mut c_void,
-    stream: *mut c_void,
+    pool: Handle,
+    stream: Handle,
 ) -> Result {
-    check(pool)?;
+    let driver = context.current()?;
     // SAFETY: see the parent module.
-    unsafe { super::memory::malloc_async(context, target, bytes, stream) }
-}
-
-/// `cudaMemPoolTrimTo`
-pub unsafe fn trim_to(_: Context, pool: *mut c_void, _keep: usize) -> Result {
-    check(pool)?;
-    engine()?.lock().reclaim();
-    Ok(())
-}
-
-/// `cudaMemPoolSetAttribute`
-pub unsafe fn set_attribute(_: Context, pool: *mut c_void, attribute: c_int, value: *const c_void) -> Result {
-    check(pool)?;
-    let value = match attribute {
-        // SAFETY: CUDA says that these are ints; for the rest see the parent module.
-        1..=3 => u64::from(unsafe { super::get(value.cast::<c_int>()) }? != 0),
-        // SAFETY: CUDA says that this is 64 bits wide.
-        4 => unsafe { super::get(value.cast::<u64>()) }?,
-        // The high-water marks can be reset to zero; there are none.
-        6 | 8 => return Ok(()),
-        _ => return Err(CudaError::ErrorInvalidValue),
-    };
-    SETTINGS[attribute as usize - 1].store(value, Ordering::Relaxed);
-    Ok(())
-}
-
-/// `cudaMemPoolGetAttribute`
-pub unsafe fn get_attribute(_: Context, pool: *mut c_void, attribute: c_int, value: *mut c_void) -> Result {
-    check(pool)?;
-    match attribute {
-        1..=3 => {
-            let setting = SETTINGS[attribute as usize - 1].load(Ordering::Relaxed);
-            // SAFETY: CUDA says that these are ints; for the rest see the parent module.
-            unsafe { put(value.cast::<c_int>(), setting as c_int) }
-        }
-        // SAFETY: CUDA says that this is 64 bits wide.
-        4 => unsafe { put(value.cast::<u64>(), SETTINGS[3].load(Ordering::Relaxed)) },
-        5..=8 => {
-            let mut state = engine()?.lock();
-            state.reclaim();
-            let (free, total) = state.arena.capacity();
-            // SAFETY: as above.
-            unsafe { put(value.cast::<u64>(), (total - free) as u64) }
-        }
-        _ => Err(CudaError::ErrorInvalidValue),
+    unsafe {
+        super::memory::allocated(target, bytes, |address: *mut DevicePtr| {
+            driver.mem_alloc_from_pool_async.of(context.per_thread)(address, bytes, pool, stream)
+        })
     }
 }

@@ -1,29 +1,16 @@
-//! What the device says of itself: one table for `cudaDeviceGetAttribute`, from which `cudaGetDeviceProperties` is filled.
+//! What the device says of itself: `cudaGetDeviceProperties` is filled from the driver's attributes.
 
+use super::device::check_number;
 use super::{Context, put};
+use crate::driver::check;
 use crate::error::{CudaError, Result};
-use crate::host::engine::{settings, total_memory};
-use crate::host::launching::{MAX_BLOCK, MAX_GRID};
-use crate::host::registry::DEFAULT_SHARED;
-use crate::settings::{Access, Link, Settings};
 use std::ffi::{c_char, c_int, c_uint};
-
-/// Compute capability times ten: that of the device code which the kernel compiler starts from.
-pub const COMPUTE_CAPABILITY: c_int = 90;
-/// Threads that a multiprocessor holds.
-pub const THREADS_PER_PROCESSOR: usize = 2048;
-/// Blocks that a multiprocessor holds.
-pub const BLOCKS_PER_PROCESSOR: usize = 32;
-/// Bytes of shared memory of a multiprocessor.
-pub const SHARED_PER_PROCESSOR: usize = 228 << 10;
-
-const NAME: &[u8] = b"Echo CPU device (uma)";
 
 /// `cudaDeviceProp`
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Properties {
-    name: [u8; 256],
+    name: [c_char; 256],
     uuid: [u8; 16],
     luid: [u8; 8],
     luid_mask: c_uint,
@@ -93,87 +80,37 @@ pub struct Properties {
     reserved: [c_int; 56],
 }
 
-/// Cores that kernels run on.
-fn cores() -> c_int {
-    std::thread::available_parallelism().map_or(1, |count| count.get() as c_int)
-}
-
-/// `cudaDevAttr…`: number and value. What is not here and below [`LAST_ATTRIBUTE`] is something that this device has none of: 0.
-fn attribute(number: c_int, settings: &Settings) -> c_int {
-    let flag = c_int::from;
-    match number {
-        1 => uma_exec::MAX_BLOCK_THREADS as c_int,
-        2..=4 => MAX_BLOCK[number as usize - 2] as c_int,
-        5..=7 => MAX_GRID[number as usize - 5] as c_int,
-        // Shared memory of a block, by default and at most.
-        8 => DEFAULT_SHARED as c_int,
-        97 => uma_exec::MAX_SHARED_BYTES as c_int,
-        9 => 64 << 10,
-        10 => uma_abi::WARP_SIZE as c_int,
-        11 => c_int::MAX,
-        // Registers of a block and of a multiprocessor: the CPU has no such limit, programs divide by it.
-        12 | 82 => 64 << 10,
-        // Clock rates in kHz, bus width: a nominal value, programs divide by these, too.
-        13 | 36 => 1_000_000,
-        37 => 64,
-        14 | 30 => 512,
-        51 => 32,
-        // Copies overlap with host work, not with kernels.
-        15 | 40 => 1,
-        16 => cores(),
-        18 => flag(settings.link == Link::Uma),
-        // Mapped host memory, concurrent kernels in the sense that several may be queued, unified addresses.
-        19 | 31 | 41 => 1,
-        38 => 1 << 20,
-        39 => THREADS_PER_PROCESSOR as c_int,
-        75 => COMPUTE_CAPABILITY / 10,
-        76 => COMPUTE_CAPABILITY % 10,
-        // Stream priorities, caches.
-        78..=80 => 1,
-        81 => SHARED_PER_PROCESSOR as c_int,
-        83 => 1,
-        86 => flag(settings.link == Link::Uma),
-        87 => 2,
-        88 => 0,
-        89 => flag(settings.access == Access::Concurrent),
-        91 => 1,
-        // Registered memory, also read-only; memory pools.
-        99 | 113 | 115 => 1,
-        106 => BLOCKS_PER_PROCESSOR as c_int,
-        131 | 134 => -1,
-        _ => 0,
-    }
-}
-
-/// Largest `cudaDevAttr…` of CUDA 13.0.
-const LAST_ATTRIBUTE: c_int = 147;
-
-/// `cudaDeviceGetAttribute`
-pub unsafe fn device_get_attribute(_: Context, target: *mut c_int, number: c_int, device: c_int) -> Result {
-    super::device::check(device)?;
-    if !(1..=LAST_ATTRIBUTE).contains(&number) {
-        return Err(CudaError::ErrorInvalidValue);
-    }
-    let value = attribute(number, &settings()?);
+/// `cudaDeviceGetAttribute`: the attributes have the driver's numbers.
+pub unsafe fn device_get_attribute(context: Context, target: *mut c_int, number: c_int, device: c_int) -> Result {
+    check_number(device)?;
+    let driver = context.driver()?;
     // SAFETY: see the parent module.
-    unsafe { put(target, value) }
+    check(unsafe { (driver.device_get_attribute)(target, number, device) })
 }
 
 /// `cudaGetDeviceProperties`
-pub unsafe fn get_device_properties(_: Context, target: *mut Properties, device: c_int) -> Result {
-    super::device::check(device)?;
-    let settings = settings()?;
-    let get = |number| attribute(number, &settings);
-    let mut name = [0; 256];
-    name[..NAME.len()].copy_from_slice(NAME);
-    let mut uuid = [0; 16];
-    uuid[..15].copy_from_slice(b"echo-uma-device");
+pub unsafe fn get_device_properties(context: Context, target: *mut Properties, device: c_int) -> Result {
+    check_number(device)?;
+    let driver = context.driver()?;
+    let get = |number| {
+        let mut value = 0;
+        // SAFETY: the target is ours. All numbers below exist, so nothing fails; 0 stands for "has none".
+        unsafe { (driver.device_get_attribute)(&mut value, number, device) };
+        value
+    };
+    let (mut name, mut uuid, mut total) = ([0; 256], [0; 16], 0);
+    // SAFETY: the targets are ours.
+    unsafe {
+        check((driver.device_get_name)(name.as_mut_ptr(), name.len() as c_int, device))?;
+        check((driver.device_get_uuid)(&mut uuid, device))?;
+        check((driver.device_total_mem)(&mut total, device))?;
+    }
     let properties = Properties {
         name,
         uuid,
         luid: [0; 8],
         luid_mask: 0,
-        total_global_mem: total_memory(),
+        total_global_mem: total,
         shared_per_block: get(8) as usize,
         registers_per_block: get(12),
         warp_size: get(10),
@@ -251,14 +188,10 @@ pub unsafe fn choose_device(_: Context, target: *mut c_int, wanted: *const Prope
     unsafe { put(target, 0) }
 }
 
-/// `cudaDeviceGetPCIBusId`: a name of the usual form; the device is on no bus.
-pub unsafe fn device_get_pci_bus_id(_: Context, target: *mut c_char, length: c_int, device: c_int) -> Result {
-    const ID: &[u8] = b"0000:00:00.0\0";
-    super::device::check(device)?;
-    if target.is_null() || (length as usize) < ID.len() || length < 0 {
-        return Err(CudaError::ErrorInvalidValue);
-    }
-    // SAFETY: the program says that `target` has room for `length` bytes.
-    unsafe { std::ptr::copy_nonoverlapping(ID.as_ptr().cast(), target, ID.len()) };
-    Ok(())
+/// `cudaDeviceGetPCIBusId`
+pub unsafe fn device_get_pci_bus_id(context: Context, target: *mut c_char, length: c_int, device: c_int) -> Result {
+    check_number(device)?;
+    let driver = context.driver()?;
+    // SAFETY: see the parent module.
+    check(unsafe { (driver.device_get_pci_bus_id)(target, length, device) })
 }

@@ -1,10 +1,7 @@
 //! What compiled programs call before `main`: they register their images, kernels and globals. The device is not started for it.
 
-use crate::error::CudaError;
-use crate::host::engine;
-use crate::host::launching::load_module;
-use crate::host::registry::{ManagedVariable, Variable, Wrapper, image_of, registry};
-use std::ffi::{CStr, c_char, c_void};
+use crate::registry::registry;
+use std::ffi::{CStr, CString, c_char, c_void};
 
 /// What a program holds as the handle of its image: a box with the image's number.
 type Handle = *mut *mut c_void;
@@ -20,18 +17,17 @@ unsafe fn number(handle: Handle) -> Option<u32> {
 
 /// # Safety
 /// `name` is null or a C string.
-unsafe fn text(name: *const c_char) -> Option<String> {
+unsafe fn text(name: *const c_char) -> Option<CString> {
     // SAFETY: the caller vouches for the string.
-    (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned())
+    (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_owned())
 }
 
 /// `__cudaRegisterFatBinary`
 ///
 /// # Safety
 /// `wrapper` is what a compiler emits for this call.
-pub unsafe fn register_fat_binary(wrapper: *const Wrapper) -> Handle {
-    // SAFETY: the caller vouches for the wrapper.
-    let number = registry().add_module(unsafe { image_of(wrapper) });
+pub unsafe fn register_fat_binary(wrapper: *const c_void) -> Handle {
+    let number = registry().add_module(wrapper);
     Box::into_raw(Box::new(number)).cast()
 }
 
@@ -66,7 +62,7 @@ pub unsafe fn register_function(handle: Handle, address: *const c_void, name: *c
 pub unsafe fn register_var(handle: Handle, address: *const c_void, name: *const c_char) {
     // SAFETY: the caller vouches for both.
     if let (Some(module), Some(name)) = unsafe { (number(handle), text(name)) } {
-        registry().add_variable(address as usize, Variable { module, name });
+        registry().add_variable(module, address as usize, name);
     }
 }
 
@@ -77,11 +73,7 @@ pub unsafe fn register_var(handle: Handle, address: *const c_void, name: *const 
 pub unsafe fn register_managed_var(handle: Handle, pointer: *mut *mut c_void, name: *const c_char) {
     // SAFETY: the caller vouches for both.
     if let (Some(module), Some(name)) = unsafe { (number(handle), text(name)) } {
-        let mut registry = registry();
-        registry.add_variable(pointer as usize, Variable { module, name: name.clone() });
-        if let Ok(module) = registry.module(module) {
-            module.managed.push(ManagedVariable { name, pointer: pointer as usize });
-        }
+        registry().add_managed(module, pointer as usize, name);
     }
 }
 
@@ -92,11 +84,5 @@ pub unsafe fn register_managed_var(handle: Handle, pointer: *mut *mut c_void, na
 pub unsafe fn init_module(handle: Handle) -> c_char {
     // SAFETY: the caller vouches for the handle.
     let Some(number) = (unsafe { number(handle) }) else { return 0 };
-    let loaded = || {
-        if engine::is_forked_child() {
-            return Err(CudaError::ErrorInitializationError);
-        }
-        load_module(&mut registry(), engine::engine()?, number)
-    };
-    c_char::from(super::remember(loaded()) == 0)
+    c_char::from(super::call(false, |_| registry().load(number)) == 0)
 }

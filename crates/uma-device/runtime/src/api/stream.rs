@@ -1,153 +1,111 @@
 //! Streams.
 
-use super::{Context, put};
-use crate::command::Command;
-use crate::error::{CudaError, Result};
-use crate::host::engine::engine;
-use crate::host::hostcalls::HostFunction;
-use crate::host::state::After;
-use crate::host::streams::{NONBLOCKING, StreamInfo};
-use crate::host::waits::{self, Wait};
+use super::Context;
+use crate::driver::check;
+use crate::driver::{Handle, HostFn, StreamCallback};
+use crate::error::Result;
 use std::ffi::{c_int, c_uint, c_void};
 
-/// Most urgent priority; the least urgent is 0. The device runs one command at a time and heeds neither.
-pub const GREATEST_PRIORITY: c_int = -5;
-
 /// `cudaStreamCreate`
-pub unsafe fn create(context: Context, target: *mut *mut c_void) -> Result {
+pub unsafe fn create(context: Context, target: *mut Handle) -> Result {
+    let driver = context.current()?;
     // SAFETY: see the parent module.
-    unsafe { create_with_priority(context, target, 0, 0) }
+    check(unsafe { (driver.stream_create)(target, 0) })
 }
 
 /// `cudaStreamCreateWithFlags`
-pub unsafe fn create_with_flags(context: Context, target: *mut *mut c_void, flags: c_uint) -> Result {
+pub unsafe fn create_with_flags(context: Context, target: *mut Handle, flags: c_uint) -> Result {
+    let driver = context.current()?;
     // SAFETY: see the parent module.
-    unsafe { create_with_priority(context, target, flags, 0) }
+    check(unsafe { (driver.stream_create)(target, flags) })
 }
 
-/// `cudaStreamCreateWithPriority`: a priority out of range becomes the nearest in range.
-pub unsafe fn create_with_priority(_: Context, target: *mut *mut c_void, flags: c_uint, priority: c_int) -> Result {
-    if target.is_null() || flags & !NONBLOCKING != 0 {
-        return Err(CudaError::ErrorInvalidValue);
-    }
-    let handle = engine()?.lock().create_stream(flags, priority.clamp(GREATEST_PRIORITY, 0))?;
+/// `cudaStreamCreateWithPriority`
+pub unsafe fn create_with_priority(context: Context, target: *mut Handle, flags: c_uint, priority: c_int) -> Result {
+    let driver = context.current()?;
     // SAFETY: see the parent module.
-    unsafe { put(target, handle as *mut c_void) }
+    check(unsafe { (driver.stream_create_with_priority)(target, flags, priority) })
 }
 
-/// `cudaStreamDestroy`: queued work still runs.
-pub unsafe fn destroy(_: Context, stream: *mut c_void) -> Result {
-    engine()?.lock().streams.destroy(stream as usize).map(drop)
-}
-
-fn info(context: Context, stream: *mut c_void) -> Result<StreamInfo> {
-    let mut state = engine()?.lock();
-    let stream = state.stream(stream as usize, context.per_thread)?;
-    state.streams.info(stream.slot)
+/// `cudaStreamDestroy`
+pub unsafe fn destroy(context: Context, stream: Handle) -> Result {
+    let driver = context.current()?;
+    // SAFETY: see the parent module.
+    check(unsafe { (driver.stream_destroy)(stream) })
 }
 
 /// `cudaStreamGetFlags`
-pub unsafe fn get_flags(context: Context, stream: *mut c_void, target: *mut c_uint) -> Result {
-    let flags = info(context, stream)?.flags;
+pub unsafe fn get_flags(context: Context, stream: Handle, target: *mut c_uint) -> Result {
+    let driver = context.current()?;
     // SAFETY: see the parent module.
-    unsafe { put(target, flags) }
+    check(unsafe { driver.stream_get_flags.of(context.per_thread)(stream, target) })
 }
 
 /// `cudaStreamGetPriority`
-pub unsafe fn get_priority(context: Context, stream: *mut c_void, target: *mut c_int) -> Result {
-    let priority = info(context, stream)?.priority;
+pub unsafe fn get_priority(context: Context, stream: Handle, target: *mut c_int) -> Result {
+    let driver = context.current()?;
     // SAFETY: see the parent module.
-    unsafe { put(target, priority) }
+    check(unsafe { driver.stream_get_priority.of(context.per_thread)(stream, target) })
 }
 
 /// `cudaStreamGetId`
-pub unsafe fn get_id(context: Context, stream: *mut c_void, target: *mut u64) -> Result {
-    let id = info(context, stream)?.id;
+pub unsafe fn get_id(context: Context, stream: Handle, target: *mut u64) -> Result {
+    let driver = context.current()?;
     // SAFETY: see the parent module.
-    unsafe { put(target, id) }
+    check(unsafe { driver.stream_get_id.of(context.per_thread)(stream, target) })
 }
 
 /// `cudaStreamGetDevice`
-pub unsafe fn get_device(context: Context, stream: *mut c_void, target: *mut c_int) -> Result {
-    info(context, stream)?;
+pub unsafe fn get_device(context: Context, stream: Handle, target: *mut c_int) -> Result {
+    let driver = context.current()?;
     // SAFETY: see the parent module.
-    unsafe { put(target, 0) }
+    check(unsafe { driver.stream_get_device.of(context.per_thread)(stream, target) })
 }
 
-/// `cudaStreamIsCapturing`: never, since capture is not supported.
-pub unsafe fn is_capturing(context: Context, stream: *mut c_void, target: *mut c_int) -> Result {
-    info(context, stream)?;
+/// `cudaStreamIsCapturing`
+pub unsafe fn is_capturing(context: Context, stream: Handle, target: *mut c_int) -> Result {
+    let driver = context.current()?;
     // SAFETY: see the parent module.
-    unsafe { put(target, 0) }
+    check(unsafe { driver.stream_is_capturing.of(context.per_thread)(stream, target) })
 }
 
 /// `cudaStreamSynchronize`
-pub unsafe fn synchronize(context: Context, stream: *mut c_void) -> Result {
-    let engine = engine()?;
-    let wait = {
-        let mut state = engine.lock();
-        state.device()?;
-        let stream = state.stream(stream as usize, context.per_thread)?;
-        Wait::for_stream(&mut state, stream.slot)?
-    };
-    wait.finish(engine)
+pub unsafe fn synchronize(context: Context, stream: Handle) -> Result {
+    let driver = context.current()?;
+    // SAFETY: see the parent module.
+    check(unsafe { driver.stream_synchronize.of(context.per_thread)(stream) })
 }
 
 /// `cudaStreamQuery`
-pub unsafe fn query(context: Context, stream: *mut c_void) -> Result {
-    let engine = engine()?;
-    let (point, clock) = {
-        let mut state = engine.lock();
-        state.device()?;
-        let stream = state.stream(stream as usize, context.per_thread)?;
-        ((stream.slot, state.streams.last(stream.slot)), state.coverage.snapshot(stream.slot))
-    };
-    waits::query(engine, point, &clock)
+pub unsafe fn query(context: Context, stream: Handle) -> Result {
+    let driver = context.current()?;
+    // SAFETY: see the parent module.
+    check(unsafe { driver.stream_query.of(context.per_thread)(stream) })
 }
 
-/// `cudaStreamWaitEvent`: an event that was never recorded is no reason to wait.
-pub unsafe fn wait_event(context: Context, stream: *mut c_void, event: *mut c_void, flags: c_uint) -> Result {
-    if flags & !1 != 0 {
-        return Err(CudaError::ErrorInvalidValue);
-    }
-    let mut state = engine()?.lock();
-    let stream = state.stream(stream as usize, context.per_thread)?;
-    let Some(recorded) = state.events.get(event as usize)?.recorded.clone() else { return Ok(()) };
-    let (slot, sequence) = recorded.point;
-    let after = After { point: recorded.point, clock: recorded.clock };
-    state.enqueue(stream, Command::Wait { slot, sequence }, Some(&after), false).map(drop)
-}
-
-fn host_call(context: Context, handle: *mut c_void, function: HostFunction) -> Result {
-    let mut state = engine()?.lock();
-    let link = state.device()?;
-    let stream = state.stream(handle as usize, context.per_thread)?;
-    state.hostcalls.start_thread(&link).map_err(|_| CudaError::ErrorOperatingSystem)?;
-    // It may touch managed memory only if nothing else runs, which the host must see to; it is no work of the device.
-    let sequence = state.enqueue(stream, Command::HostCall, None, false)?;
-    state.hostcalls.add(stream.slot, sequence, function);
-    Ok(())
+/// `cudaStreamWaitEvent`
+pub unsafe fn wait_event(context: Context, stream: Handle, event: Handle, flags: c_uint) -> Result {
+    let driver = context.current()?;
+    // SAFETY: see the parent module.
+    check(unsafe { driver.stream_wait_event.of(context.per_thread)(stream, event, flags) })
 }
 
 /// `cudaLaunchHostFunc`
-pub unsafe fn launch_host_func(
-    context: Context,
-    stream: *mut c_void,
-    function: Option<unsafe extern "C" fn(*mut c_void)>,
-    data: *mut c_void,
-) -> Result {
-    let function = function.ok_or(CudaError::ErrorInvalidValue)?;
-    host_call(context, stream, HostFunction::Plain { function, data: data as usize })
+pub unsafe fn launch_host_func(context: Context, stream: Handle, function: HostFn, data: *mut c_void) -> Result {
+    let driver = context.current()?;
+    // SAFETY: see the parent module.
+    check(unsafe { driver.launch_host_func.of(context.per_thread)(stream, function, data) })
 }
 
 /// `cudaStreamAddCallback`
 pub unsafe fn add_callback(
     context: Context,
-    stream: *mut c_void,
-    function: Option<unsafe extern "C" fn(*mut c_void, c_int, *mut c_void)>,
+    stream: Handle,
+    function: StreamCallback,
     data: *mut c_void,
     flags: c_uint,
 ) -> Result {
-    let function = function.filter(|_| flags == 0).ok_or(CudaError::ErrorInvalidValue)?;
-    host_call(context, stream, HostFunction::Callback { function, stream: stream as usize, data: data as usize })
+    let driver = context.current()?;
+    // SAFETY: see the parent module.
+    check(unsafe { driver.stream_add_callback.of(context.per_thread)(stream, function, data, flags) })
 }

@@ -1,67 +1,69 @@
 //! Device globals by the program's name for them.
 
-use super::copy::{Request, run};
+use super::copy::line;
 use super::{Context, put};
-use crate::command::{Place, Shape};
+use crate::driver::Handle;
 use crate::error::{CudaError, Result};
-use crate::host::engine::engine;
-use crate::host::launching::loaded_symbol;
+use crate::registry::registry;
 use std::ffi::{c_int, c_void};
 
 /// `cudaGetSymbolAddress`
-pub unsafe fn get_symbol_address(_: Context, target: *mut *mut c_void, symbol: *const c_void) -> Result {
-    let symbol = loaded_symbol(engine()?, symbol as usize)?;
+pub unsafe fn get_symbol_address(context: Context, target: *mut *mut c_void, symbol: *const c_void) -> Result {
+    context.current()?;
+    let (address, _) = registry().symbol(symbol as usize)?;
     // SAFETY: see the parent module.
-    unsafe { put(target, symbol.address as *mut c_void) }
+    unsafe { put(target, address as *mut c_void) }
 }
 
 /// `cudaGetSymbolSize`
-pub unsafe fn get_symbol_size(_: Context, target: *mut usize, symbol: *const c_void) -> Result {
-    let symbol = loaded_symbol(engine()?, symbol as usize)?;
+pub unsafe fn get_symbol_size(context: Context, target: *mut usize, symbol: *const c_void) -> Result {
+    context.current()?;
+    let (_, bytes) = registry().symbol(symbol as usize)?;
     // SAFETY: see the parent module.
-    unsafe { put(target, symbol.bytes) }
+    unsafe { put(target, bytes) }
 }
 
 /// The part of a symbol that a copy names.
-fn part(symbol: *const c_void, bytes: usize, offset: usize) -> Result<Place> {
-    let symbol = loaded_symbol(engine()?, symbol as usize)?;
+fn part(context: Context, symbol: *const c_void, bytes: usize, offset: usize) -> Result<*mut c_void> {
+    context.current()?;
+    let (address, size) = registry().symbol(symbol as usize)?;
     match offset.checked_add(bytes) {
-        Some(end) if end <= symbol.bytes => Ok(Place::line(symbol.address + offset)),
+        Some(end) if end <= size => Ok((address + offset as u64) as *mut c_void),
         _ => Err(CudaError::ErrorInvalidValue),
     }
 }
 
-fn to_symbol(
+unsafe fn to_symbol(
     context: Context,
     symbol: *const c_void,
     from: *const c_void,
-    bytes: usize,
-    offset: usize,
+    (bytes, offset): (usize, usize),
     kind: c_int,
-    stream: Option<usize>,
+    stream: Option<Handle>,
 ) -> Result {
     // Into device memory: from the host, from the device, or as the address says.
     if !matches!(kind, 1 | 3 | 4) {
         return Err(CudaError::ErrorInvalidMemcpyDirection);
     }
-    let to = part(symbol, bytes, offset)?;
-    run(context, &Request { to, from: Place::line(from as usize), shape: Shape::line(bytes), kind, stream })
+    let to = part(context, symbol, bytes, offset)?;
+    // SAFETY: see the parent module.
+    unsafe { line(context, to, from, bytes, kind, stream) }
 }
 
-fn from_symbol(
+unsafe fn from_symbol(
     context: Context,
     to: *mut c_void,
     symbol: *const c_void,
-    bytes: usize,
-    offset: usize,
+    (bytes, offset): (usize, usize),
     kind: c_int,
-    stream: Option<usize>,
+    stream: Option<Handle>,
 ) -> Result {
     if !matches!(kind, 2..=4) {
         return Err(CudaError::ErrorInvalidMemcpyDirection);
     }
-    let from = part(symbol, bytes, offset)?;
-    run(context, &Request { to: Place::line(to as usize), from, shape: Shape::line(bytes), kind, stream })
+    let from = part(context, symbol, bytes, offset)?;
+    // SAFETY: see the parent module.
+    unsafe { line(context, to, from, bytes, kind, stream) }
 }
 
 /// `cudaMemcpyToSymbol`
@@ -73,7 +75,8 @@ pub unsafe fn memcpy_to_symbol(
     offset: usize,
     kind: c_int,
 ) -> Result {
-    to_symbol(context, symbol, from, bytes, offset, kind, None)
+    // SAFETY: see the parent module.
+    unsafe { to_symbol(context, symbol, from, (bytes, offset), kind, None) }
 }
 
 /// `cudaMemcpyToSymbolAsync`
@@ -84,9 +87,10 @@ pub unsafe fn memcpy_to_symbol_async(
     bytes: usize,
     offset: usize,
     kind: c_int,
-    stream: *mut c_void,
+    stream: Handle,
 ) -> Result {
-    to_symbol(context, symbol, from, bytes, offset, kind, Some(stream as usize))
+    // SAFETY: see the parent module.
+    unsafe { to_symbol(context, symbol, from, (bytes, offset), kind, Some(stream)) }
 }
 
 /// `cudaMemcpyFromSymbol`
@@ -98,7 +102,8 @@ pub unsafe fn memcpy_from_symbol(
     offset: usize,
     kind: c_int,
 ) -> Result {
-    from_symbol(context, to, symbol, bytes, offset, kind, None)
+    // SAFETY: see the parent module.
+    unsafe { from_symbol(context, to, symbol, (bytes, offset), kind, None) }
 }
 
 /// `cudaMemcpyFromSymbolAsync`
@@ -109,7 +114,8 @@ pub unsafe fn memcpy_from_symbol_async(
     bytes: usize,
     offset: usize,
     kind: c_int,
-    stream: *mut c_void,
+    stream: Handle,
 ) -> Result {
-    from_symbol(context, to, symbol, bytes, offset, kind, Some(stream as usize))
+    // SAFETY: see the parent module.
+    unsafe { from_symbol(context, to, symbol, (bytes, offset), kind, Some(stream)) }
 }

@@ -16,7 +16,18 @@ pub(crate) fn cuda() -> PathBuf {
     std::env::var_os("CUDA_PATH").map_or_else(|| workspace().join("target/cuda"), PathBuf::from)
 }
 
-/// A folder with the library under both of its names, the device process, and what is built there.
+/// A file of `programs`.
+pub(crate) fn program(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name)
+}
+
+/// Runs a compiler, which must succeed.
+pub(crate) fn succeeds(command: &mut Command) {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(output.status.success(), "{command:?}:\n{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A folder with the libraries under both of their names, the device process, and what is built there.
 pub(crate) struct Bench {
     folder: tempfile::TempDir,
 }
@@ -29,7 +40,7 @@ impl Bench {
         bench
     }
 
-    /// The library alone.
+    /// The libraries alone.
     pub(crate) fn empty() -> Bench {
         let folder = tempfile::tempdir().expect("a temporary folder");
         // Beside the test itself: there cargo always puts the library of this very build.
@@ -37,8 +48,12 @@ impl Bench {
         for name in ["libcudart.so", "libcudart.so.13"] {
             std::os::unix::fs::symlink(&library, folder.path().join(name)).expect("a link to the library");
         }
-        let device = env!("CARGO_BIN_EXE_uma-deviced");
-        std::os::unix::fs::symlink(device, folder.path().join("uma-deviced")).expect("a link to the device process");
+        let driver = driver();
+        for (file, name) in
+            [("libcuda.so", "libcuda.so"), ("libcuda.so", "libcuda.so.1"), ("uma-deviced", "uma-deviced")]
+        {
+            std::os::unix::fs::symlink(driver.join(file), folder.path().join(name)).expect("a link to the driver");
+        }
         Bench { folder }
     }
 
@@ -47,12 +62,23 @@ impl Bench {
     }
 
     fn compile(&self, source: &str, name: &str) {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
+        self.compile_with(&program(source), name, &["-lcudart", "-pthread"]);
+    }
+
+    /// Builds a program from `source` with uma-clang++ and `options`; libraries are looked for here.
+    pub(crate) fn compile_with(&self, source: &Path, name: &str, options: &[&str]) {
         let mut command = Command::new(compiler());
         command.arg("-O2").arg(format!("--cuda-path={}", cuda().display())).arg(source);
-        command.arg("-o").arg(self.path().join(name)).arg("-L").arg(self.path()).args(["-lcudart", "-pthread"]);
-        let output = command.output().expect("uma-clang runs");
-        assert!(output.status.success(), "{name} does not compile:\n{}", String::from_utf8_lossy(&output.stderr));
+        succeeds(command.arg("-o").arg(self.path().join(name)).arg("-L").arg(self.path()).args(options));
+    }
+
+    /// Builds the image of a file of `programs`, without a host half; its path.
+    pub(crate) fn compile_image(&self, source: &str) -> String {
+        let image = self.path().join(source).with_extension("img");
+        let mut command = Command::new(compiler());
+        command.args(["--image-only", "-O2"]).arg(format!("--cuda-path={}", cuda().display())).arg(program(source));
+        succeeds(command.arg("-o").arg(&image));
+        image.to_str().expect("a path of plain letters").to_owned()
     }
 
     /// A command that runs a program with `modes` (`NAME=value`, without `UMA_DEVICE_`) set.
@@ -84,21 +110,37 @@ impl Bench {
     }
 }
 
-/// The folder that cargo builds into.
+/// The folder that cargo builds into: this test is in its folder `deps`.
 fn built() -> PathBuf {
-    Path::new(env!("CARGO_BIN_EXE_uma-deviced")).parent().expect("a file has a folder").to_owned()
+    let test = std::env::current_exe().expect("a path");
+    test.parent().and_then(Path::parent).expect("cargo's folder").to_owned()
+}
+
+/// Has cargo build a package of the workspace as this test was built, and says where the products are.
+fn build(package: &str) -> PathBuf {
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["build", "--quiet", "--package", package]).current_dir(workspace());
+    if built().ends_with("release") {
+        command.arg("--release");
+    }
+    assert!(command.status().expect("cargo runs").success(), "{package} does not build");
+    built()
+}
+
+/// Where the driver library and the device process are, built if need be.
+fn driver() -> &'static Path {
+    static DRIVER: OnceLock<PathBuf> = OnceLock::new();
+    DRIVER.get_or_init(|| build("uma-driver"))
+}
+
+/// The runtime as an archive, built if need be. `cargo xtask build` hides its symbols; here they are as rustc leaves them.
+pub(crate) fn static_runtime() -> &'static Path {
+    static ARCHIVE: OnceLock<PathBuf> = OnceLock::new();
+    ARCHIVE.get_or_init(|| build("uma-runtime-static").join("libcudart_static.a"))
 }
 
 /// The kernel compiler, built if need be.
 fn compiler() -> &'static Path {
     static COMPILER: OnceLock<PathBuf> = OnceLock::new();
-    COMPILER.get_or_init(|| {
-        let mut command = Command::new(env!("CARGO"));
-        command.args(["build", "--quiet", "--package", "uma-compiler"]).current_dir(workspace());
-        if built().ends_with("release") {
-            command.arg("--release");
-        }
-        assert!(command.status().expect("cargo runs").success(), "uma-clang does not build");
-        built().join("uma-clang")
-    })
+    COMPILER.get_or_init(|| build("uma-compiler").join("uma-clang"))
 }

@@ -1,0 +1,50 @@
+// The two APIs of CUDA as far as `pair.c` needs them; no toolkit is needed to compile it.
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CHECK(call)                                                            \
+    do {                                                                       \
+        int code = (call);                                                     \
+        if (code != 0) {                                                       \
+            fprintf(stderr, "%s: error %d\n", #call, code);                    \
+            exit(3);                                                           \
+        }                                                                      \
+    } while (0)
+
+#ifdef DRIVER
+int cuInit(unsigned flags);
+int cuDevicePrimaryCtxRetain(void **context, int device);
+int cuCtxSetCurrent(void *context);
+int cuMemAlloc_v2(void **address, size_t bytes);
+int cuMemFree_v2(void *address);
+int cuMemcpyHtoD_v2(void *dst, const void *src, size_t bytes);
+int cuMemcpyDtoH_v2(void *dst, const void *src, size_t bytes);
+int cuMemsetD8Async(void *dst, unsigned char value, size_t bytes, void *stream);
+int cuCtxSynchronize(void);
+static void begin(void) {
+    void *context;
+    CHECK(cuInit(0));
+    CHECK(cuDevicePrimaryCtxRetain(&context, 0));
+    CHECK(cuCtxSetCurrent(context));
+}
+#define device_alloc cuMemAlloc_v2
+#define device_free cuMemFree_v2
+#define upload cuMemcpyHtoD_v2
+#define download cuMemcpyDtoH_v2
+#define work(scratch, value, bytes) cuMemsetD8Async(scratch, value, bytes, NULL)
+#define synchronize cuCtxSynchronize
+#else
+int cudaMalloc(void **address, size_t bytes);
+int cudaFree(void *address);
+int cudaMemcpy(void *dst, const void *src, size_t bytes, int kind);
+int cudaMemsetAsync(void *dst, int value, size_t bytes, void *stream);
+int cudaDeviceSynchronize(void);
+static void begin(void) {}
+#define device_alloc cudaMalloc
+#define device_free cudaFree
+#define upload(dst, src, bytes) cudaMemcpy(dst, src, bytes, 1)
+#define download(dst, src, bytes) cudaMemcpy(dst, src, bytes, 2)
+#define work(scratch, value, bytes) cudaMemsetAsync(scratch, value, bytes, NULL)
+#define synchronize cudaDeviceSynchronize
+#endif
