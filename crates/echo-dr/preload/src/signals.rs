@@ -44,9 +44,11 @@ static TAKEN: AtomicU64 = AtomicU64::new(0);
 static TAKES_FATAL: AtomicBool = AtomicBool::new(false);
 /// Echo keeps SIGSEGV whatever the program installs.
 static KEEPS_SIGSEGV: AtomicBool = AtomicBool::new(false);
-/// The program's action for SIGSEGV while Echo keeps it; null is the default. Each is leaked when replaced, since a handler that runs on
-/// another thread may be reading it; programs replace it a few times.
-static SIGSEGV_OF_PROGRAM: AtomicPtr<libc::sigaction> = AtomicPtr::new(std::ptr::null_mut());
+/// The kernel's signal numbers end below this.
+const SIGNALS: usize = 65;
+/// The program's actions where the kernel has one of Echo's in their place; null is the default. Each is leaked when replaced, since a
+/// handler that runs on another thread may be reading it; programs replace them a few times.
+static OF_PROGRAM: [AtomicPtr<libc::sigaction>; SIGNALS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; SIGNALS];
 
 fn real(signal: c_int, new: Option<&libc::sigaction>, old: Option<&mut libc::sigaction>) -> c_int {
     let Some(address) = SIGACTION.address() else { return -1 };
@@ -61,7 +63,9 @@ fn default_action() -> libc::sigaction {
     unsafe { std::mem::zeroed() }
 }
 
-fn our_action(handler: unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void)) -> libc::sigaction {
+type Handler = unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
+
+fn our_action(handler: Handler) -> libc::sigaction {
     let mut action = default_action();
     action.sa_sigaction = handler as *const () as usize;
     action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
@@ -97,18 +101,20 @@ pub(crate) fn keep_sigsegv() {
     let taken = TAKEN.fetch_and(!bit(libc::SIGSEGV), Ordering::AcqRel) & bit(libc::SIGSEGV) != 0;
     if real(libc::SIGSEGV, Some(&our_action(on_sigsegv)), Some(&mut now)) == 0 {
         let program = if taken || now.sa_sigaction == libc::SIG_DFL { None } else { Some(now) };
-        set_sigsegv_of_program(program);
+        set_of_program(libc::SIGSEGV, program);
         KEEPS_SIGSEGV.store(true, Ordering::Release);
     }
 }
 
-fn set_sigsegv_of_program(action: Option<libc::sigaction>) {
+fn set_of_program(signal: c_int, action: Option<libc::sigaction>) {
+    let Some(place) = usize::try_from(signal).ok().and_then(|signal| OF_PROGRAM.get(signal)) else { return };
     let action = action.map_or(std::ptr::null_mut(), |action| Box::into_raw(Box::new(action)));
-    SIGSEGV_OF_PROGRAM.store(action, Ordering::Release);
+    place.store(action, Ordering::Release);
 }
 
-fn sigsegv_of_program() -> libc::sigaction {
-    let action = SIGSEGV_OF_PROGRAM.load(Ordering::Acquire);
+fn of_program(signal: c_int) -> libc::sigaction {
+    let place = usize::try_from(signal).ok().and_then(|signal| OF_PROGRAM.get(signal));
+    let action = place.map_or(std::ptr::null_mut(), |place| place.load(Ordering::Acquire));
     // SAFETY: a pointer other than null is a leaked box.
     if action.is_null() { default_action() } else { unsafe { *action } }
 }
@@ -138,7 +144,7 @@ unsafe extern "C" fn on_sigsegv(signal: c_int, info: *mut libc::siginfo_t, conte
     if unsafe { fault::claims(&*info, context) } {
         return;
     }
-    let program = sigsegv_of_program();
+    let program = of_program(signal);
     // SAFETY: as above.
     let code = unsafe { (*info).si_code };
     match program.sa_sigaction {
@@ -149,20 +155,37 @@ unsafe extern "C" fn on_sigsegv(signal: c_int, info: *mut libc::siginfo_t, conte
         // The kernel never ignores a fault, only a signal that was sent.
         libc::SIG_IGN if code > 0 => die(signal, code),
         libc::SIG_IGN => {}
-        handler => {
+        _ => {
             if program.sa_flags & libc::SA_RESETHAND != 0 {
-                SIGSEGV_OF_PROGRAM.store(std::ptr::null_mut(), Ordering::Release);
+                OF_PROGRAM[libc::SIGSEGV as usize].store(std::ptr::null_mut(), Ordering::Release);
             }
-            if program.sa_flags & libc::SA_SIGINFO != 0 {
-                type Full = unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
-                // SAFETY: the program registered a handler of this type.
-                unsafe { std::mem::transmute::<usize, Full>(handler)(signal, info, context) }
-            } else {
-                type Short = unsafe extern "C" fn(c_int);
-                // SAFETY: the program registered a handler of this type.
-                unsafe { std::mem::transmute::<usize, Short>(handler)(signal) }
-            }
+            // SAFETY: as above.
+            unsafe { handle(&program, signal, info, context) };
         }
+    }
+}
+
+/// A handler of the program that is for one time: afterwards the action is the default one, which is Echo's.
+unsafe extern "C" fn on_one_time(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    let program = of_program(signal);
+    TAKEN.fetch_or(bit(signal), Ordering::AcqRel);
+    real(signal, Some(&die_action()), None);
+    // SAFETY: the kernel passes what the program's handler is to get.
+    unsafe { handle(&program, signal, info, context) };
+}
+
+/// Calls the program's handler.
+///
+/// # Safety
+/// `program` has a handler, and the rest is what the kernel passed.
+unsafe fn handle(program: &libc::sigaction, signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    if program.sa_flags & libc::SA_SIGINFO != 0 {
+        // SAFETY: the program registered a handler of this type.
+        unsafe { std::mem::transmute::<usize, Handler>(program.sa_sigaction)(signal, info, context) }
+    } else {
+        type Short = unsafe extern "C" fn(c_int);
+        // SAFETY: the program registered a handler of this type.
+        unsafe { std::mem::transmute::<usize, Short>(program.sa_sigaction)(signal) }
     }
 }
 
@@ -175,36 +198,38 @@ fn without_sigsegv(mut action: libc::sigaction) -> libc::sigaction {
     action
 }
 
-/// The kernel's action for a program's SIGSEGV action: its flags and mask around Echo's handler.
-fn around(program: &libc::sigaction) -> libc::sigaction {
-    let mut action = our_action(on_sigsegv);
-    if !matches!(program.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN) {
+/// The kernel's action for a program's action that Echo's `handler` stands for: the program's flags and mask, so that its handler runs on the
+/// stack and under the mask it asked for.
+fn around(program: &libc::sigaction, handler: Handler) -> libc::sigaction {
+    let mut action = our_action(handler);
+    if has_handler(program) {
         action.sa_flags = (program.sa_flags | libc::SA_SIGINFO) & !libc::SA_RESETHAND;
         action.sa_mask = program.sa_mask;
     }
     without_sigsegv(action)
 }
 
+fn has_handler(action: &libc::sigaction) -> bool {
+    !matches!(action.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN)
+}
+
 fn change(signal: c_int, new: Option<&libc::sigaction>, old: Option<&mut libc::sigaction>) -> c_int {
-    if signal == libc::SIGSEGV && KEEPS_SIGSEGV.load(Ordering::Acquire) {
-        if let Some(old) = old {
-            *old = sigsegv_of_program();
-        }
-        if let Some(new) = new {
-            let result = real(signal, Some(&around(new)), None);
-            if result != 0 {
-                return result;
-            }
-            set_sigsegv_of_program((new.sa_sigaction != libc::SIG_DFL).then_some(*new));
-        }
-        return 0;
-    }
-    let taken = TAKEN.load(Ordering::Acquire) & bit(signal) != 0;
-    let takes = TAKES_FATAL.load(Ordering::Acquire) && FATAL.contains(&signal);
-    let wanted = new.map(|&action| match action.sa_sigaction {
+    let keeps = signal == libc::SIGSEGV && KEEPS_SIGSEGV.load(Ordering::Acquire);
+    let takes = !keeps && TAKES_FATAL.load(Ordering::Acquire) && FATAL.contains(&signal);
+    let is_one_time =
+        |action: &libc::sigaction| takes && has_handler(action) && action.sa_flags & libc::SA_RESETHAND != 0;
+    let wanted = new.map(|action| match action.sa_sigaction {
+        _ if keeps => around(action, on_sigsegv),
         libc::SIG_DFL if takes => die_action(),
-        _ => without_sigsegv(action),
+        _ if is_one_time(action) => around(action, on_one_time),
+        _ => without_sigsegv(*action),
     });
+    let taken = TAKEN.load(Ordering::Acquire) & bit(signal) != 0;
+    let program_had = of_program(signal);
+    if let Some(action) = new.filter(|action| keeps || is_one_time(action)) {
+        // Before the kernel's: the handler may run at once.
+        set_of_program(signal, (action.sa_sigaction != libc::SIG_DFL).then_some(*action));
+    }
     let mut before = default_action();
     let result = real(signal, wanted.as_ref(), Some(&mut before));
     if result != 0 {
@@ -216,7 +241,12 @@ fn change(signal: c_int, new: Option<&libc::sigaction>, old: Option<&mut libc::s
         None => 0,
     };
     if let Some(old) = old {
-        *old = if taken { default_action() } else { before };
+        let is_stood_for = before.sa_sigaction == on_one_time as *const () as usize;
+        *old = match () {
+            () if keeps || is_stood_for => program_had,
+            () if taken => default_action(),
+            () => before,
+        };
     }
     0
 }

@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,9 +11,10 @@ static volatile int stop;
 
 static void *allocate(void *unused) {
     while (!stop) {
-        void *block = malloc(400000);
-        memset(block, 1, 4096);
-        free(block);
+        volatile char *block = malloc(400000);
+        block[0] = 1;
+        free((void *)block);
+        usleep(10);
     }
     return unused;
 }
@@ -26,9 +26,9 @@ int main(void) {
         pid_t child = fork();
         assert(child >= 0);
         if (child == 0) {
-            void *block = malloc(500000 + i);
-            memset(block, 2, 500000);
-            free(block);
+            volatile char *block = malloc(500000 + i);
+            block[0] = 2;
+            free((void *)block);
             if (i % 3 == 0) exit(i);
             if (i % 3 == 1) _exit(i);
             raise(SIGTERM);
