@@ -8,12 +8,12 @@
 //! The analysis replays a trace into the same code that a merged run uses, so "covered by an earlier wait" means the same in both.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use echo_dr_format::event::{Stream, WaitFor};
 
-/// Streams that are told apart. A program with more only waits more often.
-const STREAMS: usize = 64;
+/// Streams that are told apart, a bit of a word each. A program with more only waits more often.
+const STREAMS: usize = u64::BITS as usize;
 /// Events that are remembered; a newer one takes the place of an older one.
 const EVENTS: usize = 64;
 
@@ -47,6 +47,8 @@ struct Recorded {
 pub(crate) struct Pending {
     launches: AtomicU64,
     slots: [Slot; STREAMS],
+    /// A bit for each slot that is taken.
+    taken: AtomicU64,
     /// The last launch in a stream that has no slot.
     elsewhere: AtomicU64,
     /// Launches up to here are done.
@@ -58,6 +60,7 @@ impl Default for Pending {
     fn default() -> Self {
         Self {
             launches: AtomicU64::new(0),
+            taken: AtomicU64::new(0),
             slots: std::array::from_fn(|_| Slot::default()),
             elsewhere: AtomicU64::new(0),
             done: AtomicU64::new(0),
@@ -96,7 +99,7 @@ impl Pending {
             }
             WaitFor::Stream(stream) => (stream, token.0),
             WaitFor::Event(event) => {
-                let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+                let Some(events) = self.events() else { return };
                 let recorded = events[index(event, EVENTS)];
                 if event == 0 || recorded.event != event {
                     return;
@@ -122,7 +125,7 @@ impl Pending {
         self.waited(token, WaitFor::Stream(stream));
         if stream == Stream::LEGACY {
             // Work that is put into it waits for all that was in the other streams before.
-            for slot in self.slots.iter().filter(|slot| slot.joins_legacy.load(Ordering::Acquire)) {
+            for slot in self.taken_slots().filter(|slot| slot.joins_legacy.load(Ordering::Acquire)) {
                 slot.done.fetch_max(token.0, Ordering::AcqRel);
             }
         }
@@ -130,8 +133,9 @@ impl Pending {
 
     /// An event has recorded a stream. Told after the call.
     pub(crate) fn recorded(&self, event: u64, stream: Stream, before: WaitToken) {
-        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        events[index(event, EVENTS)] = Recorded { event, stream, launches: before.0 };
+        if let Some(mut events) = self.events() {
+            events[index(event, EVENTS)] = Recorded { event, stream, launches: before.0 };
+        }
     }
 
     /// All work is known to be done.
@@ -150,12 +154,31 @@ impl Pending {
         if self.elsewhere.load(Ordering::Acquire) > done {
             return false;
         }
-        self.slots.iter().all(|slot| {
+        self.taken_slots().all(|slot| {
             let stream = slot.stream.load(Ordering::Acquire);
             stream == 0
                 || !counts(Stream(stream - 1))
                 || slot.last.load(Ordering::Acquire) <= done.max(slot.done.load(Ordering::Acquire))
         })
+    }
+
+    fn taken_slots(&self) -> impl Iterator<Item = &Slot> {
+        let mut bits = self.taken.load(Ordering::Acquire);
+        std::iter::from_fn(move || {
+            let next = bits.trailing_zeros() as usize;
+            bits &= bits.wrapping_sub(1);
+            self.slots.get(next)
+        })
+    }
+
+    /// The events, unless another thread is at them: the event is then forgotten or the wait covers nothing, which is never wrong. (In the child
+    /// of a fork that other thread may not exist.)
+    fn events(&self) -> Option<MutexGuard<'_, [Recorded; EVENTS]>> {
+        match self.events.try_lock() {
+            Ok(events) => Some(events),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     /// The stream's slot. The per-thread default stream has none: it is another stream in each thread.
@@ -176,7 +199,10 @@ impl Pending {
                     return None;
                 }
                 match slot.stream.compare_exchange(0, key, Ordering::AcqRel, Ordering::Acquire) {
-                    Ok(_) => return Some(slot),
+                    Ok(_) => {
+                        self.taken.fetch_or(1 << ((start + step) % STREAMS), Ordering::AcqRel);
+                        return Some(slot);
+                    }
                     Err(taken) if taken == key => return Some(slot),
                     Err(_) => {}
                 }

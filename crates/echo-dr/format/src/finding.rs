@@ -1,5 +1,7 @@
 //! What validation found, as it is written into the trace of a validation run.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::site::Site;
@@ -18,6 +20,18 @@ pub enum Access {
     SystemCall,
     /// A CUDA call that stays was given the buffer.
     CudaCall,
+}
+
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Read => "a read",
+            Self::Write => "a write",
+            Self::Unknown => "a read or write",
+            Self::SystemCall => "a system call",
+            Self::CudaCall => "a CUDA call",
+        })
+    }
 }
 
 /// What is wrong with a pair.

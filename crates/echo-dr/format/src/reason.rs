@@ -166,7 +166,7 @@ pub enum Decline {
     )]
     UnrecordedMemory,
     /// The host touches h while the GPU uses the pair.
-    #[error("the host touches it while the GPU may be using it ({0:?})")]
+    #[error("the host touches it while the GPU may be using it ({0})")]
     HostTouched(Access),
     /// The host writes h, then GPU work that may use d comes before the next upload.
     #[error("the host changes it, and GPU work follows before the next upload")]

@@ -17,7 +17,7 @@ mod near;
 mod table;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use echo_dr_format::counters::PairCounters;
 use echo_dr_format::event::{CopyKind, Shape, Stream, WaitFor};
@@ -158,7 +158,9 @@ impl Unifier {
         if !self.near.may_start(address) {
             return ReallocDecision::Forward;
         }
-        let mut table = self.lock();
+        let Some(mut table) = self.lock_in_any_process() else {
+            return ReallocDecision::Forward;
+        };
         match table.starting(address) {
             Some(&mut Block { host: View::Live, bytes, pair, .. }) => {
                 self.retire(&mut table, pair, Deviation::Reallocated);
@@ -174,7 +176,7 @@ impl Unifier {
         if !self.near.may_start(address) {
             return None;
         }
-        self.lock().starting(address).filter(|block| block.host == View::Live).map(|block| block.bytes)
+        self.lock_in_any_process()?.starting(address).filter(|block| block.host == View::Live).map(|block| block.bytes)
     }
 
     /// A copy, before it is made. `cuda` is used for prefetches.
@@ -237,7 +239,7 @@ impl Unifier {
 
     /// cudaMemset of device memory, before it is made (it is always made).
     pub fn set(&self, dst: usize) {
-        if !self.near.may_be_in(dst) {
+        if !self.near.may_be_in(dst) || self.forked.load(Ordering::Acquire) {
             return;
         }
         let mut table = self.lock();
@@ -356,10 +358,7 @@ impl Unifier {
             }
             Arrival::First => {}
         }
-        let alive = table.alive(asked.pair, pair.same_thread.then_some(asked.thread));
-        let state = &table.pairs[asked.pair];
-        if alive + state.coming >= pair.alive || table.is_full() {
-            let deviation = if table.is_full() { Deviation::TableFull } else { Deviation::TooManyAlive };
+        if let Some(deviation) = self.no_room(&table, asked) {
             self.retire(&mut table, asked.pair, deviation);
             return AllocDecision::Forward;
         }
@@ -398,6 +397,21 @@ impl Unifier {
         drop(table);
         let _ = merged.release(cuda);
         AllocDecision::Forward
+    }
+
+    /// Why no p can be made, if so.
+    fn no_room(&self, table: &Table, asked: Asked) -> Option<Deviation> {
+        let pair = &self.pairs[asked.pair];
+        let coming = table.pairs[asked.pair].coming;
+        // A thread makes one block at a time, so what is coming concerns it only where threads share their blocks.
+        if !pair.same_thread && coming > 0 {
+            return Some(Deviation::TooManyWaiting);
+        }
+        if table.is_full() {
+            return Some(Deviation::TableFull);
+        }
+        let alive = table.alive(asked.pair, pair.same_thread.then_some(asked.thread));
+        (alive >= pair.alive).then_some(Deviation::TooManyAlive)
     }
 
     /// The second block of p.
@@ -443,7 +457,11 @@ impl Unifier {
     }
 
     fn free(&self, cuda: &impl Cuda, address: usize, side: Side, asynchronous: bool) -> FreeDecision {
-        let mut table = self.lock();
+        let Some(mut table) = self.lock_in_any_process() else {
+            // Perhaps p, perhaps a block of the heap: to leak the one is better than to free the other.
+            self.count(Deviation::ForkedChild);
+            return FreeDecision::Done(Ok(()));
+        };
         let Some(block) = table.starting(address) else {
             return FreeDecision::Forward;
         };
@@ -562,6 +580,18 @@ impl Unifier {
     fn count(&self, deviation: Deviation) {
         if let Some(place) = Deviation::ALL.iter().position(|&known| known == deviation) {
             self.deviations[place].fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The lock; in the child of a fork `None` if a thread held it that only the parent has.
+    fn lock_in_any_process(&self) -> Option<MutexGuard<'_, Table>> {
+        if !self.forked.load(Ordering::Acquire) {
+            return Some(self.lock());
+        }
+        match self.table.try_lock() {
+            Ok(table) => Some(table),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
         }
     }
 

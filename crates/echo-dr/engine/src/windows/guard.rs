@@ -135,6 +135,15 @@ impl Guard {
         self.slots[id.0].used.store(false, Ordering::Release);
     }
 
+    /// Opens and forgets all blocks, without any lock.
+    pub(super) fn open_all(&self, memory: &impl Memory) {
+        for number in 0..self.top.load(Ordering::Acquire).min(SLOTS) {
+            if self.slots[number].used.load(Ordering::Acquire) {
+                self.remove(memory, SlotId(number));
+            }
+        }
+    }
+
     /// The window's level.
     pub(super) fn set(&self, memory: &impl Memory, id: SlotId, level: Protection, tolerant: bool) {
         let slot = &self.slots[id.0];

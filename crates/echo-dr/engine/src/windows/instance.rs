@@ -75,6 +75,10 @@ pub(super) struct Instance {
     pub(super) bytes: usize,
     pub(super) host: Option<Host>,
     pub(super) device: Option<Device>,
+    /// h was written after the last copy, and freed: d's next reader would see that.
+    pub(super) host_wrote: bool,
+    /// d had a value before h came to be.
+    pub(super) defined: bool,
     /// Stream of its copies.
     pub(super) stream: Option<Stream>,
     pub(super) stage: Stage,
@@ -93,6 +97,7 @@ impl Instance {
     /// Both blocks are there.
     pub(super) fn complete<M: Memory>(&mut self, scene: &Scene<'_, M>) {
         let used = self.device.is_some_and(|device| device.born != scene.pending.launches());
+        self.defined = used;
         if let Some(device) = &mut self.device {
             device.baseline = scene.memory.device_digest(device.address, self.bytes);
         }
@@ -170,17 +175,18 @@ impl Instance {
         stream: Stream,
         known: bool,
     ) -> Option<(Trouble, Option<Seen>)> {
-        let (Some(host), Some(_)) = (self.host, self.device) else { return None };
+        self.device?;
         if !known && !self.may_use(stream, scene.joined) {
             return None;
         }
+        if self.shows_host_write(scene) {
+            return Some((Trouble::LaunchAfterHostWrite, None));
+        }
+        let host = self.host?;
         match self.stage {
             // Of an input nothing is in d yet that the GPU could want; whether it writes d shows at the upload.
             Stage::Fresh { .. } if self.direction != Direction::Output => return None,
             Stage::Fresh { .. } => scene.guard.clean(host.slot),
-            Stage::Shut { .. } if scene.guard.is_dirty(host.slot) => {
-                return Some((Trouble::LaunchAfterHostWrite, None));
-            }
             Stage::Shut { .. } => {}
             Stage::Open { .. } => {
                 if let Some((trouble, seen)) = self.settle(scene) {
@@ -221,6 +227,25 @@ impl Instance {
         let doubtful = scene.guard.take_doubtful(host.slot);
         self.close_pages_strictly(scene);
         doubtful.map(|seen| (Trouble::HostTouched(seen.access), seen))
+    }
+
+    /// Who reads d now would, merged, see what the host has written to h since d and h were the same (or since d got its value, before h was there).
+    pub(super) fn shows_host_write<M: Memory>(&self, scene: &Scene<'_, M>) -> bool {
+        let dirty = self.host_wrote || self.host.is_some_and(|host| scene.guard.is_dirty(host.slot));
+        match self.stage {
+            Stage::Fresh { .. } => dirty && self.defined,
+            Stage::Shut { .. } => dirty,
+            // Writing h there is an error of its own.
+            Stage::Open { .. } => false,
+        }
+    }
+
+    /// h is about to be freed. d may live on.
+    pub(super) fn host_freed<M: Memory>(&mut self, scene: &Scene<'_, M>) {
+        if let Some(host) = self.host.take() {
+            self.host_wrote = scene.guard.is_dirty(host.slot);
+            scene.guard.remove(scene.memory, host.slot);
+        }
     }
 
     /// The pair ends, or the run does: reads that were on trial are judged now.

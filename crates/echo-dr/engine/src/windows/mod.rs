@@ -9,6 +9,7 @@
 mod guard;
 mod instance;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use echo_dr_format::event::{CopyKind, Shape, Stream, WaitFor};
@@ -80,6 +81,7 @@ pub struct Windows {
     exclusive: bool,
     guard: Guard,
     pending: Pending,
+    forked: AtomicBool,
     state: Mutex<Watch>,
 }
 
@@ -92,7 +94,6 @@ struct Watch {
     next_key: u64,
     joined: bool,
     flying: bool,
-    forked: bool,
 }
 
 /// What is known of one pair.
@@ -122,9 +123,15 @@ impl Windows {
             next_key: 0,
             joined: false,
             flying: false,
-            forked: false,
         };
-        Self { pairs, exclusive, guard: Guard::new(page_size), pending: Pending::default(), state: Mutex::new(state) }
+        Self {
+            pairs,
+            exclusive,
+            guard: Guard::new(page_size),
+            pending: Pending::default(),
+            forked: AtomicBool::new(false),
+            state: Mutex::new(state),
+        }
     }
 
     /// Some pair has blocks of this size. Asked before the stack is walked for the site.
@@ -148,8 +155,8 @@ impl Windows {
     /// A host block was allocated at `address`, on pages of its own.
     pub fn host_alloc(&self, memory: &impl Memory, site: Site, address: usize, bytes: usize, thread: u64) {
         let Some(pair) = self.planned(site, bytes, |pair| pair.host) else { return };
-        let mut watch = self.lock();
-        if watch.idle_pair(pair) {
+        let Some(mut watch) = self.lock() else { return };
+        if watch.is_rejected(pair) {
             return;
         }
         let arrival = watch.pairs[pair].matcher.arrive(Side::Host, thread);
@@ -174,8 +181,8 @@ impl Windows {
     /// A device block was allocated.
     pub fn device_alloc(&self, memory: &impl Memory, site: Site, address: usize, bytes: usize, thread: u64) {
         let Some(pair) = self.planned(site, bytes, |pair| pair.device) else { return };
-        let mut watch = self.lock();
-        if watch.idle_pair(pair) {
+        let Some(mut watch) = self.lock() else { return };
+        if watch.is_rejected(pair) {
             return;
         }
         let arrival = watch.pairs[pair].matcher.arrive(Side::Device, thread);
@@ -195,7 +202,7 @@ impl Windows {
         if !self.guard.is_near(address) {
             return;
         }
-        let mut watch = self.lock();
+        let Some(mut watch) = self.lock() else { return };
         self.absorb(&mut watch, memory);
         let is_it = |instance: &Instance| instance.host.is_some_and(|host| host.address == address);
         if let Some(place) = watch.instances.iter().position(is_it) {
@@ -203,17 +210,19 @@ impl Windows {
             if watch.instances.get(place).is_none_or(|instance| !is_it(instance)) {
                 return;
             }
-            let instance = watch.instances.swap_remove(place);
-            watch.pairs[instance.pair].matcher.leave(instance.key);
-            if let Some(host) = instance.host {
-                self.guard.remove(memory, host.slot);
+            let scene = self.scene(memory, watch.joined);
+            let (pair, key) = (watch.instances[place].pair, watch.instances[place].key);
+            watch.pairs[pair].matcher.leave(key);
+            watch.instances[place].host_freed(&scene);
+            if watch.instances[place].device.is_none() {
+                watch.instances.swap_remove(place);
             }
         }
     }
 
     /// A device block is about to be freed.
     pub fn device_free(&self, memory: &impl Memory, address: usize) {
-        let mut watch = self.lock();
+        let Some(mut watch) = self.lock() else { return };
         self.absorb(&mut watch, memory);
         let joined = watch.joined;
         let is_it = |instance: &Instance| instance.device.is_some_and(|device| device.address == address);
@@ -232,7 +241,7 @@ impl Windows {
 
     /// A copy is about to be made; host pages that it needs are open afterwards.
     pub fn copying(&self, memory: &impl Memory, call: &Copy) {
-        let mut watch = self.lock();
+        let Some(mut watch) = self.lock() else { return };
         self.absorb(&mut watch, memory);
         let scene = self.scene(memory, watch.joined);
         let mut troubles = Vec::new();
@@ -257,6 +266,12 @@ impl Windows {
                     }
                 }
             }
+            // A copy of d to other memory reads d as a kernel would.
+            for instance in watch.instances.iter().filter(|instance| instance.has_device_in(call.src, call.bytes)) {
+                if instance.shows_host_write(&scene) {
+                    troubles.push((instance.pair, Trouble::LaunchAfterHostWrite, None));
+                }
+            }
             for instance in watch.instances.iter_mut().filter(|instance| instance.has_device_in(call.dst, call.bytes)) {
                 let trouble = instance.launched(&scene, call.stream, true);
                 troubles.extend(trouble.map(|(trouble, seen)| (instance.pair, trouble, seen)));
@@ -278,7 +293,7 @@ impl Windows {
         } else if succeeded {
             self.pending.copied(token, call.stream);
         }
-        let mut watch = self.lock();
+        let Some(mut watch) = self.lock() else { return };
         let scene = self.scene(memory, watch.joined);
         if let Some((place, way)) = self.link(&watch, call) {
             let instance = &mut watch.instances[place];
@@ -329,7 +344,9 @@ impl Windows {
 
     /// A stream waits for an event of another one.
     pub fn joined(&self) {
-        self.lock().joined = true;
+        if let Some(mut watch) = self.lock() {
+            watch.joined = true;
+        }
     }
 
     /// A wait, a copy or the record of an event is about to begin.
@@ -341,7 +358,7 @@ impl Windows {
     /// A wait has succeeded; also a query that said "done".
     pub fn waited(&self, memory: &impl Memory, token: WaitToken, on: WaitFor) {
         self.pending.waited(token, on);
-        let mut watch = self.lock();
+        let Some(mut watch) = self.lock() else { return };
         self.absorb(&mut watch, memory);
         self.close(&mut watch, memory);
         self.land(&mut watch, memory);
@@ -368,7 +385,7 @@ impl Windows {
         if bytes == 0 || (!self.guard.is_near(address) && !self.guard.is_near(end - 1)) {
             return;
         }
-        let mut watch = self.lock();
+        let Some(mut watch) = self.lock() else { return };
         for place in watch.touching(address, bytes) {
             if let Some(host) = watch.instances[place].host {
                 let offset = address.saturating_sub(host.address) as u64;
@@ -384,40 +401,37 @@ impl Windows {
         if self.guard.is_near(address) { self.guard.touched(address, access, site) } else { Fault::NotOurs }
     }
 
-    /// This process is the child of a fork: everything watched is opened and nothing is watched any more.
+    /// This process is the child of a fork: everything watched is opened and nothing is watched any more. Takes no lock, since a thread that
+    /// only the parent has may hold it.
     pub fn forked(&self, memory: &impl Memory) {
-        let mut watch = self.lock();
-        watch.forked = true;
-        for host in std::mem::take(&mut watch.instances).into_iter().filter_map(|instance| instance.host) {
-            self.guard.remove(memory, host.slot);
-        }
+        self.forked.store(true, Ordering::Release);
+        self.guard.open_all(memory);
     }
 
     /// Findings since the last call; `time` is what they get as their time. The first of each pair rejects it; later ones of it are not looked for.
     #[must_use]
     pub fn findings(&self, memory: &impl Memory, time: u64) -> Vec<Finding> {
-        let mut watch = self.lock();
+        let Some(mut watch) = self.lock() else { return Vec::new() };
         self.absorb(&mut watch, memory);
         let mut findings = std::mem::take(&mut watch.findings);
         findings.iter_mut().for_each(|finding| finding.time = time);
         findings
     }
 
-    /// The run ends: what is still open is judged. Before the last [`Windows::findings`], while the device can still be read if possible.
-    pub fn finish(&self, memory: &impl Memory) {
-        let mut watch = self.lock();
+    /// The run ends: what is still open is judged, while the device can still be read if possible. The last findings, and what was seen of each
+    /// pair.
+    #[must_use]
+    pub fn finish(&self, memory: &impl Memory, time: u64) -> (Vec<Finding>, Vec<PairSeen>) {
+        let Some(mut watch) = self.lock() else { return (Vec::new(), Vec::new()) };
         self.absorb(&mut watch, memory);
         let hosts: Vec<usize> =
             watch.instances.iter().filter_map(|instance| instance.host.map(|host| host.address)).collect();
         for address in hosts {
             self.settle(&mut watch, memory, address);
         }
-    }
-
-    /// What was seen of each pair.
-    #[must_use]
-    pub fn seen(&self) -> Vec<PairSeen> {
-        self.lock().pairs.iter().map(|pair| pair.seen).collect()
+        let seen = watch.pairs.iter().map(|pair| pair.seen).collect();
+        drop(watch);
+        (self.findings(memory, time), seen)
     }
 
     fn planned(&self, site: Site, bytes: usize, side: impl Fn(&Pair) -> Site) -> Option<usize> {
@@ -455,6 +469,8 @@ impl Windows {
             bytes,
             host: None,
             device: None,
+            host_wrote: false,
+            defined: false,
             stream: None,
             stage: Stage::Fresh { busy: false },
         };
@@ -482,7 +498,7 @@ impl Windows {
 
     /// GPU work is about to begin, of which it may be known what it writes.
     fn work(&self, memory: &impl Memory, stream: Stream, writes: Option<(usize, usize)>) {
-        let mut watch = self.lock();
+        let Some(mut watch) = self.lock() else { return };
         self.absorb(&mut watch, memory);
         let scene = self.scene(memory, watch.joined);
         let mut troubles = Vec::new();
@@ -585,15 +601,19 @@ impl Windows {
         Scene { memory, guard: &self.guard, pending: &self.pending, joined }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Watch> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What is watched; `None` in the child of a fork.
+    fn lock(&self) -> Option<MutexGuard<'_, Watch>> {
+        if self.forked.load(Ordering::Acquire) {
+            return None;
+        }
+        Some(self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Watch {
     /// Nothing is to be watched of this pair.
-    fn idle_pair(&self, pair: usize) -> bool {
-        self.forked || self.pairs[pair].rejected
+    fn is_rejected(&self, pair: usize) -> bool {
+        self.pairs[pair].rejected
     }
 
     /// Instances whose host block the range overlaps.

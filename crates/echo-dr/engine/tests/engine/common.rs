@@ -62,7 +62,15 @@ pub(crate) fn pair(direction: Direction) -> Pair {
 }
 
 pub(crate) fn plan(pairs: Vec<Pair>) -> Plan {
-    Plan { context: context(), threshold: 1, loop_site: None, pairs, ineligible: Vec::new(), notes: Vec::new() }
+    Plan {
+        context: context(),
+        threshold: 1,
+        loop_site: None,
+        pairs,
+        ineligible: Vec::new(),
+        notes: Vec::new(),
+        together: None,
+    }
 }
 
 /// A trace under construction. Each call takes 10 ns and has the time after the last one.

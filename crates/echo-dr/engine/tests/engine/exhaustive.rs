@@ -31,6 +31,8 @@ enum Step {
     Upload,
     UploadAsync,
     Download,
+    /// A download of d into memory that is no recorded block, which the host then reads.
+    Peek,
     /// A kernel adds 1 to d.
     Add,
     /// A kernel looks at d.
@@ -45,10 +47,11 @@ enum Step {
 }
 
 use Step::{
-    Add, Calloc, CudaFree, CudaMalloc, Download, Fill, Free, Look, Malloc, Read, Set, Upload, UploadAsync, Wait, Write,
+    Add, Calloc, CudaFree, CudaMalloc, Download, Fill, Free, Look, Malloc, Peek, Read, Set, Upload, UploadAsync, Wait,
+    Write,
 };
 
-const STEPS: [Step; 15] = [
+const STEPS: [Step; 16] = [
     Malloc,
     Calloc,
     CudaMalloc,
@@ -57,6 +60,7 @@ const STEPS: [Step; 15] = [
     Upload,
     UploadAsync,
     Download,
+    Peek,
     Add,
     Look,
     Fill,
@@ -237,6 +241,9 @@ impl Original {
     }
 }
 
+/// Memory of the host that is no recorded block.
+const ELSEWHERE: usize = 0x10;
+
 fn copy(dst: usize, src: usize, kind: CopyKind, asynchronous: bool) -> Copy {
     let site = if kind == CopyKind::HostToDevice { UPLOAD } else { DOWNLOAD };
     Copy { site, dst, src, bytes: N, kind, stream: Stream::LEGACY, asynchronous, shape: Shape::Linear }
@@ -272,6 +279,10 @@ fn trace(program: &[Step]) -> Option<(Output, Tracer)> {
             Download => {
                 machine.store(h, machine.load(d));
                 record(&mut tracer, &copy(h, d, CopyKind::DeviceToHost, false));
+            }
+            Peek => {
+                machine.read(d);
+                record(&mut tracer, &copy(ELSEWHERE, d, CopyKind::DeviceToHost, false));
             }
             Add | Look | Fill => {
                 machine.enqueue(kernel(step, d, value));
@@ -346,6 +357,12 @@ fn validate(program: &[Step], plan: &mut Plan, mut trace: echo_dr_format::trace:
                 machine.store(call.dst, machine.load(call.src));
                 windows.copied(&original, token, &call, true);
             }
+            Peek => {
+                let call = copy(ELSEWHERE, d, CopyKind::DeviceToHost, false);
+                let token = windows.waiting();
+                windows.copying(&original, &call);
+                windows.copied(&original, token, &call, true);
+            }
             Add | Look | Fill | Set => {
                 if step == Set {
                     windows.set(&original, d, N, Stream::LEGACY);
@@ -370,9 +387,7 @@ fn validate(program: &[Step], plan: &mut Plan, mut trace: echo_dr_format::trace:
             }
         }
     }
-    windows.finish(&original);
-    trace.findings = windows.findings(&original, 0);
-    trace.seen = windows.seen();
+    (trace.findings, trace.seen) = windows.finish(&original, 0);
     judge(plan, &trace).expect("one context");
     plan.pairs.iter().any(|pair| pair.state == State::Validated)
 }
@@ -414,6 +429,14 @@ fn merged(program: &[Step], plan: &Plan, eager: bool) -> Option<Output> {
                     _ => copy(d, h, CopyKind::HostToDevice, step == UploadAsync),
                 };
                 run_copy(&unifier, &machine, &call);
+            }
+            Peek => {
+                let call = copy(ELSEWHERE, d, CopyKind::DeviceToHost, false);
+                let token = unifier.waiting();
+                assert_eq!(unifier.copy(&machine, &call), CopyDecision::Forward);
+                machine.drain();
+                machine.read(d);
+                unifier.copied(token, &call);
             }
             Add | Look | Fill => {
                 machine.enqueue(kernel(step, d, value));
@@ -513,7 +536,7 @@ fn extend(program: &mut Vec<Step>, (h, d): (bool, bool), left: usize, tally: &mu
             CudaMalloc => !d,
             Write | Read | Free => h,
             Upload | UploadAsync | Download => h && d,
-            Add | Look | Fill | Set | CudaFree => d,
+            Peek | Add | Look | Fill | Set | CudaFree => d,
             Wait => program.last() != Some(&Wait),
         };
         if !possible {

@@ -8,7 +8,7 @@ use crate::common::{DEVICE, DOWNLOAD, HOST, N, STREAM, UPLOAD, pair, plan};
 use echo_dr_engine::calls::Copy;
 use echo_dr_engine::{Fault, Memory, Protection, Windows};
 use echo_dr_format::event::{CopyKind, Shape, Stream, WaitFor};
-use echo_dr_format::finding::{Access, Finding, Trouble};
+use echo_dr_format::finding::{Access, Finding, PairSeen, Trouble};
 use echo_dr_format::plan::{Direction, First, Plan};
 use echo_dr_format::site::{Fnv1a, Site};
 
@@ -149,8 +149,13 @@ impl Program {
         self.windows.waited(&self.machine, token, WaitFor::Device);
     }
 
+    /// At this point of the run.
     fn findings(&self) -> Vec<Finding> {
         self.windows.findings(&self.machine, 5)
+    }
+
+    fn seen(&self) -> PairSeen {
+        self.windows.finish(&self.machine, 5).1[0]
     }
 
     #[track_caller]
@@ -171,7 +176,7 @@ fn rounds_of_upload_work_and_download_pass() {
         program.read();
     }
     program.troubles(&[]);
-    let seen = program.windows.seen()[0];
+    let seen = program.seen();
     assert_eq!((seen.buffers, seen.windows, seen.closed, seen.unwatched), (1, 3, 3, 0));
 }
 
@@ -284,7 +289,7 @@ fn reading_an_input_that_the_gpu_works_in_is_found() {
 fn a_read_on_trial_is_judged_when_the_pair_or_the_run_ends() {
     for (result, expected) in [(None, &[][..]), (Some(2), &[Trouble::HostTouched(Access::Read)])] {
         let ends: [fn(&Program); 3] = [
-            |program| program.windows.finish(&program.machine),
+            |_| {},
             |program| program.windows.host_free(&program.machine, H),
             |program| program.windows.device_free(&program.machine, D),
         ];
@@ -295,7 +300,9 @@ fn a_read_on_trial_is_judged_when_the_pair_or_the_run_ends() {
             program.kernel(result);
             program.read();
             end(&program);
-            program.troubles(expected);
+            let (found, _) = program.windows.finish(&program.machine, 5);
+            let found: Vec<Trouble> = found.into_iter().map(|finding| finding.trouble).collect();
+            assert_eq!(found, expected);
         }
     }
 }
@@ -369,7 +376,7 @@ fn rounds_of_an_output_pass() {
         program.read();
     }
     program.troubles(&[]);
-    assert_eq!(program.windows.seen()[0].windows, 3);
+    assert_eq!(program.seen().windows, 3);
 }
 
 #[test]
@@ -502,7 +509,7 @@ fn accesses_while_other_work_is_in_flight_forbid_managed_memory_only() {
     program.kernel(None);
     program.read();
     program.troubles(&[Trouble::NotExclusive(Access::Read)]);
-    let seen = program.windows.seen()[0];
+    let seen = program.seen();
     assert!(!seen.exclusive_watched);
     program.stream = STREAM;
     program.upload();
@@ -533,7 +540,7 @@ fn blocks_beyond_the_profile_are_counted_as_unwatched() {
     program.malloc();
     program.windows.host_alloc(&program.machine, HOST, H + 0x10000, N, 1);
     program.cuda_malloc();
-    assert_eq!(program.windows.seen()[0].unwatched, 1);
+    assert_eq!(program.seen().unwatched, 1);
 }
 
 #[test]
