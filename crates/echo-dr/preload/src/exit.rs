@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use echo_dr_format::SCHEMA;
 use echo_dr_format::counters::Counters;
 use echo_dr_format::reason::{Reason as _, Refusal};
-use echo_dr_format::trace::Record;
 
 use crate::lookup::Slot;
 use crate::phase::Phase;
@@ -63,7 +62,7 @@ fn finish() {
     if Phase::now() == Phase::Ready {
         Phase::Leaving.enter();
     }
-    validate::seen().into_iter().for_each(|seen| recorder::push_other(Record::Seen(seen)));
+    validate::finish();
     recorder::finish();
     if let Some(path) = &ending.counters {
         let mut text = Vec::new();

@@ -62,6 +62,13 @@ unsafe fn touch_message(does: Use, message: *const libc::msghdr) {
     }
 }
 
+/// A system call that returned `result` could not use the memory that it was given, and pages may be closed in this run.
+#[inline]
+fn failed_on_memory(result: isize) -> bool {
+    // SAFETY: errno's location is this thread's.
+    result == -1 && validate::get().is_some() && unsafe { *libc::__errno_location() } == libc::EFAULT
+}
+
 macro_rules! touches {
     ($($name:ident($($arg:ident: $type:ty),*) -> $result:ty, $touch:expr;)*) => {$(
         /// Tells validation of the memory, then makes the real call.
@@ -77,9 +84,18 @@ macro_rules! touches {
             static REAL: Slot = Slot::new(NAME, &[]);
             // No C library is without these; a call that can't be made fails as a system call does.
             let Some(address) = REAL.address() else { return -1_i8 as $result };
+            // SAFETY: the address is that of the C library's function of this name, whose type this is.
+            let real = unsafe { std::mem::transmute::<usize, unsafe extern "C" fn($($type),*) -> $result>(address) };
             $touch;
-            // SAFETY: the address is that of the C library's function of this name, whose type this is; the arguments are the program's.
-            unsafe { std::mem::transmute::<usize, unsafe extern "C" fn($($type),*) -> $result>(address)($($arg),*) }
+            // SAFETY: the arguments are the program's.
+            let result = unsafe { real($($arg),*) };
+            if !failed_on_memory(result as isize) {
+                return result;
+            }
+            // A window opened while the call was waiting. The kernel has taken nothing, so the call can be made again.
+            $touch;
+            // SAFETY: as above.
+            unsafe { real($($arg),*) }
         }
     )*};
 }

@@ -12,7 +12,7 @@
 //! | the trace | [`recorder`], [`ring`], [`local`], [`trace`] |
 //! | validation's means | [`pages`], [`fault`], [`hostmem`] |
 //! | CUDA as Echo calls it | [`device`] |
-//! | ground | [`phase`], [`thread`], [`lookup`], [`arena`], [`tracked`], [`fork`], [`settings`], [`identity`], [`say`], [`sys`] |
+//! | ground | [`phase`], [`thread`], [`lookup`], [`arena`], [`tracked`], [`fork`], [`settings`], [`identity`], [`contain`], [`say`], [`sys`] |
 //!
 //! Rules: nothing allocates, locks or records before the phase is `Ready`, nor inside another hooked call of the same thread. The library's own
 //! memory comes from a heap of its own, never from the program's. It needs no CUDA library, and is silent but for sentences at the start.
@@ -22,6 +22,7 @@
 
 mod abi;
 mod arena;
+mod contain;
 mod device;
 mod dlsym;
 mod elf;

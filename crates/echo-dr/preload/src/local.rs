@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 use echo_dr_format::site::Site;
 
+use crate::contain::contain;
 use crate::recorder::{self, Entry};
 use crate::ring::Ring;
 use crate::sites::{Frames, Registers, Walker};
@@ -145,6 +146,7 @@ impl Local {
     /// The call site of the hooked call that this thread is in.
     pub(crate) fn site(&self, _: &Token, start: Registers) -> (Site, Frames) {
         // SAFETY: the token is this thread's, and `self` is this thread's own part.
-        unsafe { &mut *self.walker.get() }.walk(start)
+        let walker = unsafe { &mut *self.walker.get() };
+        contain((Site(0), Frames::default()), || walker.walk(start))
     }
 }

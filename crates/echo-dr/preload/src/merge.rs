@@ -15,6 +15,7 @@ use echo_dr_format::site::Site;
 use echo_rt::DeviceFacts;
 
 use crate::abi::Transfer;
+use crate::contain::contain;
 use crate::device::{self, Real};
 use crate::heap::Wanted;
 use crate::ops::{Forward, Observed};
@@ -100,9 +101,11 @@ impl Merge {
         }
         let Wanted { bytes, align, zeroed, .. } = wanted;
         let decision = sys::keeping_errno(|| {
-            let Some(cuda) = Real::current() else { return AllocDecision::Forward };
-            let call = HostAlloc { site: self.site(token), bytes, align, zeroed, thread: thread::number() };
-            self.unifier.host_alloc(&cuda, || self.facts(token), call)
+            contain(AllocDecision::Forward, || {
+                let Some(cuda) = Real::current() else { return AllocDecision::Forward };
+                let call = HostAlloc { site: self.site(token), bytes, align, zeroed, thread: thread::number() };
+                self.unifier.host_alloc(&cuda, || self.facts(token), call)
+            })
         });
         match decision {
             AllocDecision::Forward => real(),
@@ -121,11 +124,11 @@ impl Merge {
     pub(crate) fn host_free(&self, address: usize) {
         let Some(cuda) = Real::current() else { return };
         // Forwarding would give p to the program's allocator; the block isn't one of its.
-        let _: FreeDecision = self.unifier.host_free(&cuda, address);
+        contain(FreeDecision::Forward, || self.unifier.host_free(&cuda, address));
     }
 
     pub(crate) fn realloc(&self, address: usize) -> ReallocDecision {
-        self.unifier.realloc(address)
+        contain(ReallocDecision::Forward, || self.unifier.realloc(address))
     }
 
     pub(crate) fn device_alloc(&self, call: &Observed<'_>, out: *mut usize, bytes: usize, real: Forward<'_>) -> c_int {
@@ -134,7 +137,8 @@ impl Merge {
         }
         let cuda = Real::of(call.hook.layer);
         let wanted = DeviceAlloc { site: self.site(call.token), bytes, thread: thread::number() };
-        match self.unifier.device_alloc(&cuda, || self.facts(call.token), wanted) {
+        let decide = || self.unifier.device_alloc(&cuda, || self.facts(call.token), wanted);
+        match contain(AllocDecision::Forward, decide) {
             AllocDecision::Forward => real(),
             AllocDecision::Use { address, .. } => {
                 // SAFETY: the program passes a place for the address, which isn't null.
@@ -151,7 +155,9 @@ impl Merge {
         asynchronous: bool,
         real: Forward<'_>,
     ) -> c_int {
-        match self.unifier.device_free(&Real::of(call.hook.layer), address, asynchronous) {
+        match contain(FreeDecision::Forward, || {
+            self.unifier.device_free(&Real::of(call.hook.layer), address, asynchronous)
+        }) {
             FreeDecision::Forward => real(),
             FreeDecision::Done(result) => code_of(result),
         }
@@ -172,7 +178,11 @@ impl Merge {
         let copy = Copy { site, dst, src, bytes, kind, stream, asynchronous, shape };
         let cuda = Real::of(call.hook.layer);
         let token = self.unifier.waiting();
-        let decision = if is_near { self.unifier.copy(&cuda, &copy) } else { CopyDecision::Forward };
+        let decision = if is_near {
+            contain(CopyDecision::Forward, || self.unifier.copy(&cuda, &copy))
+        } else {
+            CopyDecision::Forward
+        };
         match decision {
             CopyDecision::Skip => 0,
             CopyDecision::SkipThenWait(waiting) => self.wait(&cuda, waiting),
@@ -222,7 +232,7 @@ impl Merge {
                 code
             }
             Call::Set { dst, stream, .. } => {
-                self.unifier.set(dst as usize);
+                contain((), || self.unifier.set(dst as usize));
                 let code = real();
                 self.unifier.launched(stream);
                 code
@@ -271,7 +281,7 @@ impl Merge {
 
     pub(crate) fn reset(&self, call: &Observed<'_>, real: Forward<'_>) -> c_int {
         let cuda = Real::of(call.hook.layer);
-        match self.unifier.reset(&cuda) {
+        match contain(ResetDecision::Forward, || self.unifier.reset(&cuda)) {
             ResetDecision::Forward => real(),
             ResetDecision::WaitInstead => cuda.wait_device(),
         }

@@ -67,6 +67,7 @@ impl Record {
         if self.device_told.load(Ordering::Relaxed) || self.device_told.swap(true, Ordering::Relaxed) {
             return;
         }
+        crate::validate::finish_before_cuda();
         if let Some(identity) = device::identity(token) {
             recorder::push_other(echo_dr_format::trace::Record::Device(identity.clone()));
         }

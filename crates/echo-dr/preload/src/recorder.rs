@@ -15,6 +15,7 @@ use echo_dr_format::event::{Call, Event};
 use echo_dr_format::site::Site;
 use echo_dr_format::trace::{End, Frame, Frames, Header, Module, Record};
 
+use crate::contain::contain;
 use crate::modules::Modules;
 use crate::phase::Phase;
 use crate::thread::{self, Token};
@@ -285,16 +286,18 @@ impl Recorder {
     /// Writes what is waiting.
     fn drain(&self) {
         sys::with_signals_blocked(|| {
-            let mut writer = locked(&self.writer);
-            let others = std::mem::take(&mut *locked(&self.others));
-            let findings = crate::validate::findings(time());
-            if !others.is_empty() {
-                writer.open();
-            }
-            others.iter().for_each(|record| writer.line(record));
-            writer.take_events();
-            findings.into_iter().for_each(|finding| writer.line(&Record::Finding(finding)));
-            writer.send();
+            contain((), || {
+                let mut writer = locked(&self.writer);
+                let others = std::mem::take(&mut *locked(&self.others));
+                let findings = crate::validate::findings(time());
+                if !others.is_empty() {
+                    writer.open();
+                }
+                others.iter().for_each(|record| writer.line(record));
+                writer.take_events();
+                findings.into_iter().for_each(|finding| writer.line(&Record::Finding(finding)));
+                writer.send();
+            })
         });
     }
 }

@@ -1,5 +1,6 @@
 //! The constructor: from `Cold` to `Ready` or `Off`, before the program's main.
 
+use std::ffi::CStr;
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -17,9 +18,21 @@ use crate::phase::Phase;
 use crate::record::Record;
 use crate::session::{self, Session};
 use crate::settings::Settings;
-use crate::{exit, fault, fork, identity, malloc, pages, recorder, say, signals, stack, validate};
+use crate::{exit, fault, fork, identity, lookup, malloc, pages, recorder, say, signals, stack, validate};
 
-static SAY: say::Once = say::Once::new();
+/// Real functions without which a block could be freed by another allocator than made it. All other hooks are optional: what is not there
+/// can't be called.
+const REQUIRED: [&CStr; 9] = [
+    c"malloc",
+    c"calloc",
+    c"realloc",
+    c"free",
+    c"posix_memalign",
+    c"aligned_alloc",
+    c"memalign",
+    c"malloc_usable_size",
+    c"sigaction",
+];
 
 unsafe extern "C" fn at_load() {
     stack::this_is_the_first_thread();
@@ -34,7 +47,7 @@ unsafe extern "C" fn at_load() {
         Ok(None) => false,
         Ok(Some(settings)) => start(settings),
         Err(sentence) => {
-            SAY.say(&format!("{sentence}; the program runs unchanged"));
+            say::Once::new().say(&format!("{sentence}; the program runs unchanged"));
             false
         }
     };
@@ -64,8 +77,15 @@ fn start(settings: Settings) -> bool {
             "{} has a malloc of its own, which the program's calls go to: host blocks are not seen. Build it without (a shared allocator library works)",
             owner.display()
         );
-        SAY.say(&sentence);
+        say::Once::new().say(&sentence);
         ending.trouble = Some(sentence);
+    }
+    if let Some(name) = REQUIRED.iter().find(|name| lookup::next(name).is_none()) {
+        let sentence = format!("the C library has no {}: the program runs unchanged", name.to_string_lossy());
+        say::Once::new().say(&sentence);
+        ending.trouble = Some(sentence);
+        exit::prepare(ending);
+        return false;
     }
     let process = identity::process();
     let plan = match (settings.mode, &settings.plan) {
@@ -73,7 +93,7 @@ fn start(settings: Settings) -> bool {
         (_, Some(path)) => match read_plan(path, &process) {
             Ok(plan) => Some((plan, path.clone())),
             Err(refusal) => {
-                SAY.say(&format!(
+                say::Once::new().say(&format!(
                     "the plan {} is not used, the program runs unchanged: {refusal} ({})",
                     path.display(),
                     refusal.number()
@@ -120,7 +140,7 @@ fn start_recording(plan: Option<Plan>, settings: &Settings, process: Process, en
     };
     if let Err(error) = recorder::start(path.clone(), header) {
         let sentence = format!("the trace {} can't be written, the program runs unchanged: {error}", path.display());
-        SAY.say(&sentence);
+        say::Once::new().say(&sentence);
         ending.trouble = Some(sentence);
         return false;
     }

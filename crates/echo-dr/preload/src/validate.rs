@@ -2,17 +2,21 @@
 //! system calls.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use echo_dr_engine::calls::Copy;
 use echo_dr_engine::{Fault, Memory, Protection, WaitToken, Windows};
 use echo_dr_format::event::Call;
-use echo_dr_format::finding::{Access, Finding, PairSeen};
+use echo_dr_format::finding::{Access, Finding};
 use echo_dr_format::plan::Plan;
 use echo_dr_format::site::Site;
+use echo_dr_format::trace::Record;
 
+use crate::contain::contain;
 use crate::device::Real;
 use crate::hostmem;
-use crate::{pages, thread};
+use crate::thread::{self, Token};
+use crate::{pages, recorder};
 
 /// A validation run.
 #[derive(Debug)]
@@ -41,9 +45,26 @@ pub(crate) fn findings(time: u64) -> Vec<Finding> {
     get().map_or_else(Vec::new, |validator| validator.windows.findings(&Means, time))
 }
 
-/// What was seen of each pair.
-pub(crate) fn seen() -> Vec<PairSeen> {
-    get().map_or_else(Vec::new, |validator| validator.windows.seen())
+/// The run ends: what is still open is judged, and what was seen of each pair goes into the trace. The first time only.
+pub(crate) fn finish() {
+    static DONE: AtomicBool = AtomicBool::new(false);
+    let Some(validator) = get().filter(|_| !DONE.swap(true, Ordering::AcqRel)) else { return };
+    // CUDA's calls are Echo's here, not the program's.
+    let _token = Token::regardless_of_phase();
+    let (findings, seen) = contain((Vec::new(), Vec::new()), || validator.windows.finish(&Means, recorder::time()));
+    findings.into_iter().for_each(|finding| recorder::push_other(Record::Finding(finding)));
+    seen.into_iter().for_each(|seen| recorder::push_other(Record::Seen(seen)));
+}
+
+/// Asks for [`finish`] before CUDA's own exit handlers: called once CUDA is in use, so after they were registered.
+pub(crate) fn finish_before_cuda() {
+    extern "C" fn at_exit() {
+        finish();
+    }
+    if get().is_some() {
+        // SAFETY: the handler lives as long as the library, which is never unloaded.
+        unsafe { libc::atexit(at_exit) };
+    }
 }
 
 /// This process is the child of a fork.
@@ -100,46 +121,46 @@ impl Validator {
     }
 
     pub(crate) fn host_alloc(&self, site: Site, address: usize, bytes: usize) {
-        self.windows.host_alloc(&Means, site, address, bytes, thread::number());
+        contain((), || self.windows.host_alloc(&Means, site, address, bytes, thread::number()));
     }
 
     pub(crate) fn device_alloc(&self, site: Site, address: usize, bytes: usize) {
-        self.windows.device_alloc(&Means, site, address, bytes, thread::number());
+        contain((), || self.windows.device_alloc(&Means, site, address, bytes, thread::number()));
     }
 
     pub(crate) fn host_free(&self, address: usize) {
-        self.windows.host_free(&Means, address);
+        contain((), || self.windows.host_free(&Means, address));
     }
 
     pub(crate) fn device_free(&self, address: usize) {
-        self.windows.device_free(&Means, address);
+        contain((), || self.windows.device_free(&Means, address));
     }
 
     pub(crate) fn copying(&self, copy: &Copy) -> WaitToken {
         let token = self.windows.waiting();
-        self.windows.copying(&Means, copy);
+        contain((), || self.windows.copying(&Means, copy));
         token
     }
 
     pub(crate) fn copied(&self, copy: &Copy, token: WaitToken, succeeded: bool) {
-        self.windows.copied(&Means, token, copy, succeeded);
+        contain((), || self.windows.copied(&Means, token, copy, succeeded));
     }
 
     /// Before a call that is no copy.
     pub(crate) fn before(&self, call: Call) -> WaitToken {
         let token = self.windows.waiting();
-        match call {
+        contain((), || match call {
             Call::Set { dst, bytes, stream } => self.windows.set(&Means, dst as usize, bytes as usize, stream),
             Call::Launch { stream } => self.windows.launching(&Means, stream),
             Call::StreamWait { .. } => self.windows.joined(),
             _ => {}
-        }
+        });
         token
     }
 
     /// After it.
     pub(crate) fn after(&self, call: Call, token: WaitToken, succeeded: bool) {
-        match call {
+        contain((), || match call {
             // A failed launch may have begun.
             Call::Launch { stream } | Call::Set { stream, .. } => self.windows.launched(stream),
             Call::Wait { on } if succeeded => self.windows.waited(&Means, token, on),
@@ -148,12 +169,12 @@ impl Validator {
                 self.windows.stream_created(stream, non_blocking)
             }
             _ => {}
-        }
+        });
     }
 
     /// A system call is about to be given memory of the program; `writes`: to write to it.
     pub(crate) fn system_call(&self, address: usize, bytes: usize, writes: bool, site: Site) {
-        self.windows.system_call(&Means, address, bytes, writes, site);
+        contain((), || self.windows.system_call(&Means, address, bytes, writes, site));
     }
 
     /// A fault at `address`; true if it was ours and the program can go on. For a signal handler.
