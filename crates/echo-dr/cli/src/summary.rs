@@ -95,6 +95,9 @@ fn text(report: &TuneReport) -> String {
     for sentence in why(report) {
         text += &format!("{sentence}\n");
     }
+    if let Some(why) = report.pairs.iter().find_map(|pair| pair.why_not.as_ref()) {
+        text += &format!("(`echo-dr explain {}` says what to do.)\n", why.number);
+    }
     if let Some(together) = &report.together {
         text += &format!("All enabled pairs together gain {}.\n", gain(together.gain_ppm, together.gain_range_ppm));
     }
