@@ -4,6 +4,7 @@
 //! left out: how many there are depends on mode, layer and compiler. The walk goes by unwind tables, which all compilers emit for both
 //! architectures, so it needs no frame pointers; it doesn't allocate, and reads the stack only within its bounds.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use echo_dr_format::site::{SITE_DEPTH, Site};
@@ -30,7 +31,7 @@ impl Frames {
 }
 
 /// Registers to start from.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Registers {
     /// Program counter.
     pub(crate) pc: usize,
@@ -44,6 +45,12 @@ pub(crate) struct Registers {
 }
 
 impl Registers {
+    /// Of nothing.
+    #[cfg(target_arch = "x86_64")]
+    const NONE: Self = Self { pc: 0, sp: 0, fp: 0 };
+    #[cfg(target_arch = "aarch64")]
+    const NONE: Self = Self { pc: 0, sp: 0, fp: 0, lr: 0 };
+
     /// Of the function that this is inlined into.
     #[inline(always)]
     pub(crate) fn here() -> Self {
@@ -82,16 +89,51 @@ impl Registers {
     }
 }
 
+/// How many walks a thread remembers.
+const REMEMBERED: usize = 32;
+/// Words that a remembered walk has read, at most: a return address and a saved register a frame.
+const WORDS: usize = 2 * (OWN_FRAMES + SITE_DEPTH);
+
+/// A walk and all that it depended on. With the same registers and the same words in the same places it would go the same way, so it need not
+/// be made again: a program that copies in a loop walks its stack once.
+#[derive(Clone, Copy)]
+struct Walk {
+    start: Registers,
+    words: [(usize, u64); WORDS],
+    /// 0: nothing is remembered here.
+    len: usize,
+    site: Site,
+    frames: Frames,
+}
+
+impl Walk {
+    const NONE: Self = Self {
+        start: Registers::NONE,
+        words: [(0, 0); WORDS],
+        len: 0,
+        site: Site(0),
+        frames: Frames { addresses: [0; SITE_DEPTH], len: 0 },
+    };
+
+    fn is_still(&self, start: Registers, bounds: &Range<usize>) -> bool {
+        self.len > 0
+            && self.start == start
+            && self.words[..self.len].iter().all(|&(address, word)| stack::read(Some(bounds), address) == Some(word))
+    }
+}
+
 /// What a thread needs to walk its stack.
 pub(crate) struct Walker {
     modules: Arc<Modules>,
     cache: framehop::CacheNative<MustNotAllocateDuringUnwind>,
+    remembered: Box<[Walk; REMEMBERED]>,
 }
 
 impl Walker {
     /// For the objects that are loaded now. Allocates, on Echo's own heap.
     pub(crate) fn new() -> Self {
-        Self { modules: modules::current(), cache: framehop::CacheNative::new_in() }
+        let remembered = Box::new([Walk::NONE; REMEMBERED]);
+        Self { modules: modules::current(), cache: framehop::CacheNative::new_in(), remembered }
     }
 
     /// The objects that the last walk knew.
@@ -103,14 +145,36 @@ impl Walker {
     pub(crate) fn walk(&mut self, start: Registers) -> (Site, Frames) {
         if modules::generation() != self.modules.generation() {
             self.modules = modules::current();
+            self.remembered.fill(Walk::NONE);
         }
-        let frames = self.frames(start);
-        (self.identity(&frames), frames)
+        let bounds = stack::above(start.sp);
+        let place = (start.sp / 16 + start.pc) % REMEMBERED;
+        if let Some(bounds) = &bounds {
+            let known = &self.remembered[place];
+            if known.is_still(start, bounds) {
+                return (known.site, known.frames);
+            }
+        }
+        let mut walk = Walk { start, ..Walk::NONE };
+        let mut words = 0;
+        walk.frames = self.frames(start, |address| {
+            let word = stack::read(bounds.as_ref(), address)?;
+            if let Some(entry) = walk.words.get_mut(words) {
+                *entry = (address, word);
+            }
+            words += 1;
+            Some(word)
+        });
+        walk.site = self.identity(&walk.frames);
+        if bounds.is_some() && words <= WORDS {
+            walk.len = words;
+            self.remembered[place] = walk;
+        }
+        (walk.site, walk.frames)
     }
 
-    fn frames(&mut self, start: Registers) -> Frames {
-        let bounds = stack::above(start.sp);
-        let mut read = |address| stack::read(bounds.as_ref(), address as usize).ok_or(());
+    fn frames(&mut self, start: Registers, mut read: impl FnMut(usize) -> Option<u64>) -> Frames {
+        let mut read = |address| read(address as usize).ok_or(());
         let unwinder = &self.modules.unwinder;
         let mut walk = unwinder.iter_frames(start.pc as u64, start.for_unwinder(), &mut self.cache, &mut read);
         let mut frames = Frames::default();
