@@ -133,6 +133,8 @@ mutants! {
         => "lib analysis::tests::traps::a_wait_on_one_branch_only_orders_nothing_behind_the_join";
     S2StreamWaitScope: "S2", "a wait for a stream covers no other stream"
         => "lib analysis::tests::rules::a_wait_for_a_stream_does_not_cover_another_stream";
+    S2FreeMayWait: "S2", "a cudaFree that stays is not counted on to wait"
+        => "lib analysis::tests::rules::a_cudafree_that_stays_is_not_counted_on_to_wait";
     S2EventWaitScope: "S2", "a wait for an event covers no other work"
         => "lib analysis::tests::traps::an_event_recorded_before_the_loop_does_not_cover_work_of_the_loop";
     S2RecordReplaces: "S2", "an event covers what its last record covers"
@@ -286,7 +288,47 @@ mutants! {
     PlanReleases: "R4", "and p's release"
         => "lib analysis::tests::examples::figure_1_is_accepted_with_one_wait_for_the_kernel";
 
+    // Splicing.
+    SpliceRecursive: "splice", "a recursive function stays a call"
+        => "lib pass::splice::tests::a_recursive_callee_stays_a_call";
+    SpliceVariadic: "splice", "so does a variadic one"
+        => "lib pass::splice::tests::a_variadic_callee_stays_a_call";
+    SpliceReplaceable: "splice", "one that the linker may replace"
+        => "lib pass::splice::tests::a_callee_that_the_linker_may_replace_stays_a_call";
+    SpliceAttribute: "splice", "one that an attribute keeps"
+        => "lib pass::splice::tests::a_callee_with_a_forbidding_attribute_stays_a_call";
+    SpliceOtherTarget: "splice", "one for another target"
+        => "lib pass::splice::tests::a_callee_for_another_target_stays_a_call";
+    SpliceDepth: "splice", "one too deep in calls"
+        => "lib pass::splice::tests::calls_are_followed_so_deep_and_no_deeper";
+    SpliceBudget: "splice", "one over the budget"
+        => "lib pass::splice::tests::a_callee_over_the_budget_stays_a_call";
+    SpliceGain: "splice", "what gains nothing leaves no trace"
+        => "lib pass::splice::tests::where_nothing_is_gained_the_module_stays_as_it_was";
+    SpliceMainOnce: "splice", "only a main that runs once has global variables of its own"
+        => "lib pass::splice::tests::main_that_may_run_twice_keeps_variables_global";
+    SpliceReturnsTwice: "splice", "and no call in it returns twice"
+        => "lib pass::splice::tests::a_main_that_returns_twice_keeps_variables_global";
+    SpliceSeenElsewhere: "splice", "nothing else sees them"
+        => "lib pass::splice::tests::a_variable_that_another_function_sees_stays_global";
+    SpliceOrdinaryVariable: "splice", "they are ordinary variables of this module"
+        => "lib pass::splice::tests::a_variable_that_is_known_elsewhere_or_lives_otherwise_stays_global";
+    SpliceAddressStays: "splice", "their address stays in main"
+        => "lib pass::splice::tests::a_variable_whose_address_is_given_away_stays_global";
+
+    // Repair.
+    RepairPlace: "repair", "a wait in a loop that fills stands behind the work"
+        => "lib analysis::tests::repairs::a_loop_that_fills_makes_the_wait_stand_behind_the_work";
+    RepairInPlan: "repair", "the plan has the waits that repair"
+        => "lib analysis::tests::repairs::a_refill_waits_before_it_where_each_round_has_new_work";
+    RepairThrows: "repair", "a wait behind a call that may throw stands on both its ways"
+        => "lib rewrite::tests::a_wait_that_repairs_stands_on_every_way_behind_a_call";
+    RepairInside: "repair", "a wait stands before or behind all that an instruction does"
+        => "lib analysis::tests::repairs::what_a_callee_does_in_its_middle_is_not_repaired";
+
     // Lowering.
+    LowerEmptyTellsTheWay: "lower", "what is chosen where a buffer has no bytes is not taken for what is chosen otherwise"
+        => "lib lower::tests::empty::what_is_chosen_on_one_way_only_keeps_both";
     LowerWrap: "lower", "arithmetic that may wrap is not taken apart"
         => "lib lower::tests::pointers::sizes_are_equal_only_where_their_values_are";
     LowerAddressWrap: "lower", "neither is that of addresses"
@@ -313,6 +355,8 @@ mutants! {
         => "lib lower::tests::shapes::a_way_that_only_a_failed_allocation_takes_ends_without_return";
     LowerOrderWithoutPremise: "lower", "the order of allocations is that of the whole control flow"
         => "lib lower::tests::shapes::an_allocation_that_hangs_on_the_success_of_another_comes_before_nothing";
+    LowerExit: "lower", "a program that ends well has done its work, with a device or without"
+        => "lib lower::tests::shapes::a_program_that_ends_well_has_done_its_work";
     LowerThrow: "lower", "a throw goes on in the caller"
         => "lib lower::tests::shapes::a_throw_leaves_the_function_and_does_not_end_the_program";
     LowerCaptureAnywhere: "lower", "a capture anywhere in the module concerns every function"
@@ -397,6 +441,12 @@ mutants! {
         => "lib rewrite::tests::the_later_free_releases_and_is_always_cudafree";
     R4OwnBuffer: "R4", "a free of the host buffer frees the one that was kept"
         => "lib rewrite::tests::a_host_buffer_that_may_be_alone_keeps_its_own_allocation";
+    AdaptiveLinksMayStay: "adaptive", "where the run decides, copies and frees may stay or go"
+        => "lib analysis::tests::traps::a_release_does_not_count_on_the_wait_of_a_pair_that_may_stay_apart";
+    AdaptiveDirection: "adaptive", "a copy to a third buffer goes by the addresses"
+        => "lib rewrite::tests::a_copy_to_a_third_buffer_goes_by_the_addresses";
+    AdaptiveExclusive: "adaptive", "the runtime is told whether S5 holds"
+        => "lib rewrite::tests::the_runtime_is_told_whether_the_host_may_touch_p_beside_work";
     R4CountsBoth: "R4", "both allocations are names of p"
         => "lib rewrite::tests::p_counts_its_names_where_the_path_decides";
     R4NullIsNoName: "R4", "a null pointer is none"

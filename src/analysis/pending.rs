@@ -6,7 +6,8 @@
 //! - a stream covers the work queued on it, the work before an event that it waits for, and, once something is queued on it, the work
 //!   that its kind holds it back for: the legacy default stream and blocking streams (the per-thread default stream is one) hold each
 //!   other back, non-blocking streams don't take part;
-//! - an event covers what its stream covered at the last record, if only one event can be meant.
+//! - an event covers what its stream covered at the last record, if only one event can be meant;
+//! - cudaFree "may perform implicit synchronization", so it removes nothing. (Where one of P's goes that may have waited, a wait is put.)
 //!
 //! The state at a join keeps every item of both sides and only the cover on which both agree. The analysis runs on the program *as
 //! rewritten* ([`super::rewritten::Rewritten`]): there linking copies are gone and copies of managed memory are not trusted to wait. Where
@@ -274,18 +275,10 @@ fn transfer(rewritten: &Rewritten<'_>, waits: &[Option<WaitScope>], node: NodeId
         Event::Wait(scope) => state.wait(streams, *scope),
         Event::Record { event, stream } => state.record(streams, *event, *stream),
         Event::StreamWait { stream, event } => state.stream_wait(streams, node, *stream, *event),
-        Event::Free { waits: own, may_be_null, .. } => {
-            let as_in_p = |state: &mut Pending| {
-                if let (Some(scope), false) = (own, may_be_null) {
-                    state.wait(streams, *scope);
-                }
-            };
-            if rewritten.role(node) == Role::FreesMerged {
-                either_way(rewritten, state, as_in_p, kept);
-            } else {
-                as_in_p(state);
-            }
-        }
+        // P's own cudaFree may wait, or not.
+        Event::Free { .. } if rewritten.role(node) == Role::FreesMerged => either_way(rewritten, state, |_| {}, kept),
+        Event::Free { waits: Some(scope), .. } if off(Mutant::S2FreeMayWait) => state.wait(streams, *scope),
+        Event::Free { .. } => {}
         Event::Copy(copy) => match rewritten.role(node) {
             Role::Linking => either_way(rewritten, state, |state| state.copy(streams, node, copy), kept),
             Role::TouchesMerged if !off(Mutant::S2MergedCopyWaits) => {
@@ -305,7 +298,7 @@ fn either_way(
     as_in_p: impl Fn(&mut Pending),
     merged: impl Fn(&mut Pending),
 ) {
-    let apart = rewritten.links_may_stay().then(|| {
+    let apart = (rewritten.links_may_stay() && !off(Mutant::AdaptiveLinksMayStay)).then(|| {
         let mut apart = state.clone();
         as_in_p(&mut apart);
         apart

@@ -146,7 +146,8 @@ pub struct Node {
     pub event: Event,
     /// Where in the source.
     pub site: Site,
-    /// The lowering's own index of the instruction; analysis carries it and never looks at it.
+    /// The lowering's own index of the instruction; 0 if there is none. Nodes of one instruction stand behind each other and share it: nothing
+    /// can be put between them.
     pub origin: u32,
 }
 
@@ -161,7 +162,7 @@ pub enum Event {
     Free {
         /// Which.
         object: ObjectId,
-        /// The host waits before it ends: cudaFree waits for its device.
+        /// The host may wait before it ends: cudaFree for its device, in practice.
         waits: Option<WaitScope>,
         /// For cudaFreeAsync: the stream in whose order the object ends.
         stream: Option<StreamId>,
@@ -206,7 +207,8 @@ pub enum Event {
     },
     /// Control leaves the function.
     Exit {
-        /// false: abort, exit, throw out of main, unreachable. An exception that leaves the function for its caller returns.
+        /// false: the process ends with a failure (abort, exit with a status other than 0, throw out of main), or control never comes there. An
+        /// exception that leaves the function for its caller returns, and `exit(0)` ends the program as returning from main does.
         returns: bool,
     },
 }

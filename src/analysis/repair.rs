@@ -6,16 +6,21 @@
 //! asked for.)
 //!
 //! Where a wait stands. Directly before the node that comes too early, unless that node can be visited again without new work in between:
-//! then a wait there would be made in every round of a loop that fills a buffer, so it stands directly behind the work.
+//! then a wait there would be made in every round of a loop that fills a buffer, so it stands directly behind the work. What one instruction
+//! does is not taken apart: the wait stands before or behind all of it (a callee that starts work and then touches the buffer cannot be made
+//! to wait in between).
 //!
 //! A wait that no accepted pair turns out to need is taken out again.
 
 use std::collections::BTreeSet;
 
+use petgraph::Direction;
+
 use super::cfg::Cfg;
 use super::program::{Event, Node, NodeId, ObjectId, Program, WaitScope};
 use super::verdict::{Decision, MissingOrder, Note, RepairPlace, Verdict};
 use super::{Options, decide};
+use crate::mutants::{Mutant, off};
 
 /// How often a program is looked at again after waits were put in. Each look puts in all that are missing; a wait can only bring to light
 /// what an earlier reason hid, which has not been seen to happen more than once.
@@ -53,7 +58,7 @@ pub(super) fn analyse(program: &Program, options: &Options) -> Vec<Verdict> {
     for (pair, wait) in owners {
         for verdict in verdicts.iter_mut().filter(|verdict| (verdict.host, verdict.device) == pair) {
             if let Decision::Accept(plan) = &mut verdict.decision {
-                plan.repairs.push(wait);
+                plan.repairs.extend((!off(Mutant::RepairInPlan)).then_some(wait));
                 if !verdict.notes.contains(&Note::Repaired) {
                     verdict.notes.push(Note::Repaired);
                 }
@@ -75,15 +80,35 @@ fn missing(program: &Program, verdicts: &[Verdict]) -> Waits {
     for verdict in verdicts {
         let Decision::Decline(reasons) = &verdict.decision else { continue };
         let orders: Option<Vec<MissingOrder>> = reasons.iter().map(|reason| reason.order).collect();
-        waits.extend(orders.into_iter().flatten().map(|order| place(&cfg, order)));
+        waits.extend(orders.into_iter().flatten().map(|order| place(program, &cfg, order)));
     }
     waits
 }
 
-fn place(cfg: &Cfg<'_>, order: MissingOrder) -> (NodeId, RepairPlace) {
-    match order.work {
-        Some(work) if work != order.at && cfg.reaches(order.at, order.at, work) => (work, RepairPlace::Behind),
+fn place(program: &Program, cfg: &Cfg<'_>, order: MissingOrder) -> (NodeId, RepairPlace) {
+    let (node, place) = match order.work {
+        Some(work) if work != order.at && cfg.reaches(order.at, order.at, work) && !off(Mutant::RepairPlace) => {
+            (work, RepairPlace::Behind)
+        }
         _ => (order.at, RepairPlace::Before),
+    };
+    (end_of_instruction(program, node, place), place)
+}
+
+/// The first or the last node of the instruction that a node belongs to.
+fn end_of_instruction(program: &Program, node: NodeId, place: RepairPlace) -> NodeId {
+    let origin = program.node(node).origin;
+    let next = |node: NodeId| {
+        program.graph.neighbors_directed(node, direction(place)).find(|next| program.node(*next).origin == origin)
+    };
+    let nodes = std::iter::successors(Some(node), |node| next(*node));
+    if origin == 0 || off(Mutant::RepairInside) { node } else { nodes.last().unwrap_or(node) }
+}
+
+fn direction(place: RepairPlace) -> Direction {
+    match place {
+        RepairPlace::Before => Direction::Incoming,
+        RepairPlace::Behind => Direction::Outgoing,
     }
 }
 
@@ -93,11 +118,7 @@ fn with(program: &Program, waits: &Waits) -> Program {
     for (node, place) in waits {
         let site = program.node(*node).site.clone();
         let wait = program.graph.add_node(Node { event: Event::Wait(WaitScope::Device), site, origin: 0 });
-        let direction = match place {
-            RepairPlace::Before => petgraph::Incoming,
-            RepairPlace::Behind => petgraph::Outgoing,
-        };
-        let others: Vec<NodeId> = program.graph.neighbors_directed(*node, direction).collect();
+        let others: Vec<NodeId> = program.graph.neighbors_directed(*node, direction(*place)).collect();
         program.graph.retain_edges(|graph, index| {
             graph.edge_endpoints(index).is_none_or(|(from, to)| match place {
                 RepairPlace::Before => to != *node,

@@ -18,6 +18,7 @@
 //! same time: cudaFree of the first waits for the device, and leaves that wait. Never: then p is the creator's buffer alone. If that is d,
 //! nothing changes. If it is h, P may be running where there is no device, and p cannot be made; so the rewrite keeps h's own allocation for
 //! that case (`MergePlan::keeps_host`). Without this, `h = malloc(); if (gpus > 0) { cudaMalloc(&d); … }` would crash on a machine with none.
+//! (Where P then ends with a failure, p is not kept from failing first.)
 //!
 //! p also ends with its device, and a malloc'd buffer does not: what may reset the device while the host buffer is still to be used
 //! declines.

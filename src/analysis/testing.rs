@@ -107,6 +107,12 @@ impl Build {
         node
     }
 
+    /// What these nodes do, one instruction does.
+    pub(super) fn of_one_instruction(&mut self, nodes: &[NodeId]) {
+        let origin = self.program.node(nodes[0]).origin;
+        nodes.iter().for_each(|node| self.program.graph[*node].origin = origin);
+    }
+
     pub(super) fn skip(&mut self) -> NodeId {
         self.event(Event::Skip)
     }

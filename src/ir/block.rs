@@ -105,6 +105,13 @@ impl<'m> Value<'m> {
         unsafe { if LLVMIsAInvokeInst(self.raw).is_null() { None } else { Block::wrap(LLVMGetNormalDest(self.raw)) } }
     }
 
+    /// The block where an invoke goes on if what it calls throws.
+    #[must_use]
+    pub fn unwind_destination(self) -> Option<Block<'m>> {
+        // SAFETY: asked only of invokes.
+        unsafe { if LLVMIsAInvokeInst(self.raw).is_null() { None } else { Block::wrap(LLVMGetUnwindDest(self.raw)) } }
+    }
+
     /// Incoming values of a phi, with their blocks.
     #[must_use]
     pub fn incoming(self) -> Vec<(Self, Block<'m>)> {

@@ -9,8 +9,9 @@
 //! Why the edge may be ruled out, and so may `if (h) delete h`:
 //! - For the buffer's own pair: with n = 0 neither half has a byte, so nothing accesses p. In P' the null pointer flows where P's did, the
 //!   device half is null as well (P's cudaMalloc of zero bytes makes it so), copies of nothing and frees of null do nothing in both.
-//! - For all else: between the branch and `join` there is nothing but what concerns this buffer. So a run that takes the edge does what
-//!   some run on the graph does, less what it does to a buffer without bytes. Anything else between them, and the edge stays.
+//! - For all else: between the branch and `join` there is nothing but what concerns this buffer, and no number or pointer is another one
+//!   behind `join` because of the way that was taken (`src = n == 0 ? a : b` would be `b` on the graph). So a run that takes the edge does
+//!   what some run on the graph does, less what it does to a buffer without bytes. Anything else, and the edge stays.
 
 use std::collections::HashSet;
 
@@ -22,6 +23,10 @@ use crate::analysis::program::Space;
 use crate::calls::models::Action;
 use crate::calls::{Callee, classify};
 use crate::ir::{Block, Opcode, Value};
+use crate::mutants::{Mutant, off};
+
+/// How far a truth value is followed to what it decides.
+const MAX_DEPTH: u32 = 4;
 
 /// A buffer that is not allocated where it has no bytes.
 #[derive(Clone, Debug)]
@@ -77,18 +82,26 @@ pub(super) fn concerns_only<'m>(
     call: Value<'m>,
     names: &[Value<'m>],
 ) -> bool {
+    between(flow, branch, join).is_some_and(|blocks| {
+        let instructions = blocks.into_iter().flat_map(Block::instructions);
+        instructions.into_iter().all(|instruction| instruction == call || concerns(instruction, names))
+    })
+}
+
+/// The blocks on the ways from the branch to `join`, its edge to there left out; `None` if other ways lead into them.
+fn between<'m>(flow: &Flow<'m>, branch: Block<'m>, join: Block<'m>) -> Option<HashSet<Block<'m>>> {
     let [start] = flow.successors(branch).filter(|successor| *successor != join).collect::<Vec<_>>()[..] else {
-        return false;
+        return None;
     };
-    let mut between = HashSet::from([start]);
+    let mut behind = HashSet::from([start]);
     let mut open = vec![start];
     while let Some(block) = open.pop() {
-        open.extend(flow.successors(block).filter(|next| *next != join && between.insert(*next)));
+        open.extend(flow.successors(block).filter(|next| *next != join && behind.insert(*next)));
     }
     // Behind an exception, or an exit, control does not come to `join` any more.
     let mut comes: HashSet<Block<'m>> = HashSet::new();
     loop {
-        let more: Vec<_> = between
+        let more: Vec<_> = behind
             .iter()
             .filter(|block| !comes.contains(*block))
             .filter(|block| flow.successors(**block).any(|next| next == join || comes.contains(&next)))
@@ -99,12 +112,60 @@ pub(super) fn concerns_only<'m>(
         }
         comes.extend(more);
     }
-    let Some(first) = start.instructions().next() else { return false };
-    comes.contains(&start)
-        && !comes.contains(&branch)
-        && comes.iter().all(|block| {
-            block.instructions().next().is_some_and(|own| flow.dominates_always(first, own))
-                && block.instructions().all(|instruction| instruction == call || concerns(instruction, names))
+    let first = start.instructions().next()?;
+    let is_behind_start =
+        |block: &Block<'m>| block.instructions().next().is_some_and(|own| flow.dominates_always(first, own));
+    (comes.contains(&start) && !comes.contains(&branch) && comes.iter().all(is_behind_start)).then_some(comes)
+}
+
+/// Is behind `join` everything, but the pointers into the buffer, as if control had come there by way of the buffer's allocation? Then some
+/// edge from there that is not ruled out gives each phi the value that the branch's edge gives it.
+pub(super) fn is_the_same_behind<'m>(flow: &Flow<'m>, branch: Block<'m>, join: Block<'m>, names: &[Value<'m>]) -> bool {
+    if off(Mutant::LowerEmptyTellsTheWay) {
+        return true;
+    }
+    let known = known_on(flow, branch, join);
+    // A phi of the block behind the branch, for control that comes from there.
+    let input = |value: Value<'m>| {
+        let incoming = value.incoming();
+        incoming.iter().find(|(_, from)| *from == branch).map_or(value, |(input, _)| *input)
+    };
+    let is_same = |here: Value<'m>, there: Value<'m>| {
+        let there_is = |constant| known.as_ref().and_then(|known| known.evaluate(there)) == Some(constant);
+        here == input(there)
+            || here.is_undef()
+            || here.ty().is_pointer() && here.is_null() && points_into(there, names, &mut HashSet::new())
+            || here.constant_uint().is_some_and(there_is)
+    };
+    let phis: Vec<_> = join
+        .instructions()
+        .take_while(|phi| phi.opcode() == Some(Opcode::LLVMPHI))
+        .filter(|phi| !only_decides(*phi, 0))
+        .map(Value::incoming)
+        .collect();
+    let is_same_from = |from: Block<'m>| {
+        phis.iter().all(|incoming| {
+            let of = |block: Block<'m>| incoming.iter().find(|(_, by)| *by == block).map(|(input, _)| *input);
+            of(branch).zip(of(from)).is_some_and(|(here, there)| is_same(here, there))
+        })
+    };
+    between(flow, branch, join).is_some_and(|blocks| {
+        blocks
+            .into_iter()
+            .any(|from| flow.successors(from).any(|next| next == join) && flow.takes(from, join) && is_same_from(from))
+    })
+}
+
+/// Is the truth value used only to choose between ways or values? The graph has all of them.
+fn only_decides(value: Value<'_>, depth: u32) -> bool {
+    value.ty().int_width() == Some(1)
+        && value.uses().into_iter().all(|usage| match usage.user.opcode() {
+            Some(Opcode::LLVMBr) => true,
+            Some(Opcode::LLVMSelect) if usage.operand == 0 => true,
+            Some(Opcode::LLVMXor | Opcode::LLVMAnd | Opcode::LLVMOr | Opcode::LLVMSelect | Opcode::LLVMFreeze) => {
+                depth < MAX_DEPTH && only_decides(usage.user, depth + 1)
+            }
+            _ => false,
         })
 }
 

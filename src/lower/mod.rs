@@ -22,6 +22,7 @@ mod context;
 mod devices;
 mod edges;
 mod empty;
+mod ends;
 mod events;
 mod flow;
 mod grids;
@@ -285,13 +286,11 @@ impl<'m> Lowering<'_, 'm> {
     }
 
     fn node(&mut self, event: Event, site: Site, instruction: Option<Value<'m>>) -> NodeId {
-        let origin = match instruction {
-            None => 0,
-            Some(instruction) => {
-                self.origins.push(Some(instruction));
-                u32::try_from(self.origins.len() - 1).unwrap_or(0)
-            }
-        };
+        // The nodes of one instruction are made one after the other.
+        if instruction.is_some() && self.origins.last() != Some(&instruction) {
+            self.origins.push(instruction);
+        }
+        let origin = instruction.map_or(0, |_| u32::try_from(self.origins.len() - 1).unwrap_or(0));
         self.program.graph.add_node(Node { event, site, origin })
     }
 
@@ -304,7 +303,8 @@ impl<'m> Lowering<'_, 'm> {
             Some(Opcode::LLVMUnreachable) => {
                 let throws =
                     instruction.previous().is_some_and(|before| before.may_unwind()) && !off(Mutant::LowerThrow);
-                vec![Event::Exit { returns: normal && throws && self.name != "main" }]
+                let in_caller = throws && self.name != "main";
+                vec![Event::Exit { returns: normal && (in_caller || ends::ends_well(instruction, 0)) }]
             }
             // An exception that leaves main ends the program.
             Some(Opcode::LLVMResume | Opcode::LLVMCleanupRet) => {

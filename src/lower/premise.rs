@@ -15,7 +15,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::allocations::{Allocation, Delivery, POINTER_BYTES};
-use super::empty::{Empty, concerns_only, empties};
+use super::empty::{Empty, concerns_only, empties, is_the_same_behind};
 use super::flow::Flow;
 use super::slots::{Definition, Slots};
 use crate::calls::cuda::Meaning;
@@ -32,6 +32,8 @@ pub(super) struct Failures<'m> {
     pub(super) normal: HashSet<Block<'m>>,
     /// The buffers that are not allocated where they have no bytes.
     pub(super) empties: Vec<Empty<'m>>,
+    /// The edges that are taken if the pointer of such a buffer is null, each with the buffer's allocation.
+    null_tests: Vec<(Value<'m>, (Block<'m>, Block<'m>))>,
 }
 
 /// Finds what the premise rules out, and tells `flow`.
@@ -41,17 +43,33 @@ pub(super) fn rule_out_failures<'m>(
     slots: &Slots<'m>,
     allocations: &[Allocation<'m>],
 ) -> Failures<'m> {
-    let empties = empties(flow, allocations);
-    let failures = |flow: &Flow<'m>| failures(module, flow, slots, allocations, &empties);
-    let mut found = failures(flow);
+    let mut empties = empties(flow, allocations);
     loop {
-        // An edge that was ruled out stays so: with fewer ways more pointers are known, never fewer.
-        flow.rule_out(found.cut.clone());
-        let more = failures(flow);
-        if more.cut == found.cut {
-            return Failures { empties, ..more };
+        let failures = |flow: &Flow<'m>| failures(module, flow, slots, allocations, &empties);
+        let mut found = failures(flow);
+        loop {
+            // An edge that was ruled out stays so: with fewer ways more pointers are known, never fewer.
+            flow.rule_out(found.cut.clone());
+            let more = failures(flow);
+            if more.cut == found.cut {
+                break;
+            }
+            found = more;
         }
-        found = more;
+        // Which ways are left is known only now.
+        let told = |empty: &Empty<'m>| {
+            let tests = found.null_tests.iter().filter(|(call, _)| *call == empty.call).map(|(_, edge)| edge);
+            empty.edges.iter().chain(tests).any(|(from, to)| {
+                found.normal.contains(to) && !is_the_same_behind(flow, *from, *to, &[empty.call, empty.joined])
+            })
+        };
+        let count = empties.len();
+        let left: Vec<_> = empties.iter().filter(|empty| !told(empty)).cloned().collect();
+        if left.len() == count {
+            return Failures { empties: left, ..found };
+        }
+        empties = left;
+        flow.rule_out(HashSet::new());
     }
 }
 
@@ -87,10 +105,16 @@ fn failures<'m>(
         None => holds_allocation(flow.only_input(tested).unwrap_or(tested)).then_some(true),
     };
     // Where there are no bytes null is no failure: what hangs on it must be on the graph, unless it is nothing.
-    let may_fail = |block: Block<'m>, to: Block<'m>, tested: Value<'m>| {
+    let empty_of = |tested: Value<'m>| {
         let call = flow.only_input(tested).unwrap_or(tested);
-        empties.iter().find(|empty| empty.call == call || empty.joined == call).is_none_or(|empty| {
-            tested == empty.call || concerns_only(flow, block, to, empty.call, &[empty.call, empty.joined])
+        empties.iter().filter(|empty| tested != empty.call).find(|empty| empty.call == call || empty.joined == call)
+    };
+    let mut null_tests = Vec::new();
+    let mut may_fail = |block: Block<'m>, to: Block<'m>, tested: Value<'m>| {
+        empty_of(tested).is_none_or(|empty| {
+            let nothing = concerns_only(flow, block, to, empty.call, &[empty.call, empty.joined]);
+            null_tests.extend(nothing.then_some((empty.call, (block, to))));
+            nothing
         })
     };
     let edges: HashMap<Block<'m>, Block<'m>> = flow
@@ -124,7 +148,7 @@ fn failures<'m>(
         .flat_map(|from| flow.successors(*from).map(|to| (*from, to)))
         .filter(|(from, to)| is_cut(*from, *to))
         .collect();
-    Failures { cut, normal, empties: Vec::new() }
+    Failures { cut, normal, empties: Vec::new(), null_tests }
 }
 
 fn is_push(call: Value<'_>) -> bool {

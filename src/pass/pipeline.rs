@@ -15,6 +15,7 @@ use crate::analysis::verdict::{Decision, MergePlan, Verdict};
 use crate::effects::host;
 use crate::ir::{Module, Value};
 use crate::lower::{self, Lowered};
+use crate::mutants::{Mutant, off};
 use crate::options::Options;
 use crate::report::pair::{Outcome, PairReport, describe, is_about_the_same};
 use crate::report::remark;
@@ -153,7 +154,7 @@ impl<'m> Run<'_, 'm> {
         let before: usize = trial.spliced.iter().chain([&function]).map(accepted_alone).sum();
         let gained = verdicts.iter().filter_map(accepted).count() > before;
         let under_limit = self.merges_left.is_none_or(|left| left > before);
-        if !(gained && under_limit) {
+        if !(gained && under_limit) && !off(Mutant::SpliceGain) {
             self.earlier = self.reports.len();
             for verdict in verdicts.iter().filter(|verdict| gained || accepted(verdict).is_none()) {
                 self.tell(function, &lowered, verdict, Outcome::OverLimit);

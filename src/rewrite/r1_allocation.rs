@@ -133,7 +133,7 @@ fn ask_runtime<'m>(
     editor.before(creator.call);
     let size = byte_count(editor, creator);
     let threshold = editor.int(Int::I64, threshold);
-    let facts = editor.int(Int::I32, if plan.exclusive_ok() { EXCLUSIVE } else { 0 });
+    let facts = editor.int(Int::I32, if plan.exclusive_ok() || off(Mutant::AdaptiveExclusive) { EXCLUSIVE } else { 0 });
     let site = editor.text(&site(lowered, plan));
     let pointer = editor.runtime_pointer("echo_rt_create", &[size, threshold, facts, site]);
     editor.store(pointer, variable);

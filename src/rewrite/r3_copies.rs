@@ -47,7 +47,7 @@ pub(super) fn infer_directions<'m>(editor: &mut Editor<'m>, lowered: &Lowered<'m
         let Event::Copy(copy) = &lowered.program.node(node).event else { continue };
         let stays = !plans.iter().any(|plan| plan.copies().iter().any(|(linking, _)| *linking == node));
         let touches = [&copy.dst, &copy.src].iter().any(|side| side.object.is_some_and(merged));
-        if let (true, true, Some(call)) = (stays, touches, lowered.instruction(node))
+        if let (true, true, Some(call)) = (stays, touches && !off(Mutant::AdaptiveDirection), lowered.instruction(node))
             && let call = editor.current(call)
             && let Some(argument) = waits::direction(call)
         {

@@ -20,6 +20,13 @@ fn rewritten(ir: &str) -> String {
 
 #[track_caller]
 fn rewritten_for(target: Target, ir: &str) -> String {
+    let for_analysis = if target == Target::Managed { analysis::Target::Managed } else { analysis::Target::Adaptive };
+    let options = Options { theta_min: 0, access: AccessMode::Concurrent, target: for_analysis, ..Options::default() };
+    rewritten_with(target, &options, ir)
+}
+
+#[track_caller]
+fn rewritten_with(target: Target, options: &Options, ir: &str) -> String {
     let touches = ParamEffect { reads: true, writes: true, captures: false, writes_all: None };
     let kernel = KernelEffects { params: vec![Some(touches)], touches_other_memory: false };
     let effects = EffectTable { kernels: [("k".to_owned(), kernel)].into() };
@@ -30,9 +37,7 @@ fn rewritten_for(target: Target, ir: &str) -> String {
     let context = Context::new(view, effects);
     let main = context.module.functions().find(|function| function.name() == "main").expect("main");
     let lowered = lower_function(&context, main).expect("a body");
-    let for_analysis = if target == Target::Managed { analysis::Target::Managed } else { analysis::Target::Adaptive };
-    let options = Options { theta_min: 0, access: AccessMode::Concurrent, target: for_analysis, ..Options::default() };
-    let verdicts = analyse(&lowered.program, &options);
+    let verdicts = analyse(&lowered.program, options);
     let plans: Vec<&MergePlan> = verdicts
         .iter()
         .filter_map(|verdict| match &verdict.decision {
@@ -366,6 +371,54 @@ fn a_copy_to_a_third_buffer_goes_by_the_addresses() {
     let ir = program(&format!("{MALLOC}\n{other}"), UP, &down, FREE);
     in_order(&rewritten_for(ADAPTIVE, &ir), &["@cudaMemcpy(ptr %f, ptr %d, i64 64, i32 4)"]);
     in_order(&rewritten(&ir), &["@cudaMemcpy(ptr %f, ptr %d, i64 64, i32 3)"]);
+}
+
+#[test]
+fn the_runtime_is_told_whether_the_host_may_touch_p_beside_work() {
+    let create =
+        |exclusive: u32| format!("call ptr @echo_rt_create(i64 64, i64 4096, i32 {exclusive}, ptr @echo.site)");
+    in_order(&rewritten_for(ADAPTIVE, &program(MALLOC, UP, DOWN, FREE)), &[&create(1)]);
+    // Work on another buffer runs while the host fills h.
+    let other = "%f.slot = alloca ptr
+        %e11 = call i32 @cudaMalloc(ptr %f.slot, i64 64)
+        %f = load ptr, ptr %f.slot
+        %e12 = call i32 @cudaMemsetAsync(ptr %f, i32 0, i64 64, ptr %s)";
+    in_order(&rewritten_for(ADAPTIVE, &program(&format!("{MALLOC}\n{other}"), UP, DOWN, FREE)), &[&create(0)]);
+}
+
+#[test]
+fn a_wait_that_repairs_stands_on_every_way_behind_a_call() {
+    // Each round, a loop fills h while the kernel of the round before may still run, on another buffer.
+    let (up, down) = (
+        "br label %round
+         round:
+           br label %fill
+         fill:
+           store i32 7, ptr %h
+           br i1 %more, label %fill, label %filled
+         filled:
+           %e2 = call i32 @cudaMemcpy(ptr %d, ptr %h, i64 64, i32 1)",
+        "br label %on
+         pad:
+           %caught = landingpad {ptr, i32} cleanup
+           br label %on
+         on:
+           br i1 %more, label %round, label %out
+         out:",
+    );
+    let other = "%f.slot = alloca ptr\n%e11 = call i32 @cudaMalloc(ptr %f.slot, i64 64)\n%more = icmp eq i64 %n, 3";
+    let ir = program(&format!("{MALLOC}\n{other}"), up, down, FREE).replace(
+        "ptr %args, i64 0, ptr null)",
+        "ptr %args, i64 0, ptr null) to label %launched unwind label %pad\nlaunched:",
+    );
+    let ir = ir.replace("%l = call i32 @cudaLaunchKernel", "%l = invoke i32 @cudaLaunchKernel");
+    let ir = ir.replace("store ptr %d.slot, ptr %args", "store ptr %f.slot, ptr %args");
+    let options = Options { theta_min: 0, repair: true, ..Options::default() };
+    let text = rewritten_with(Target::Managed, &options, &ir);
+    in_order(
+        &text,
+        &["launched:", "call i32 @cudaDeviceSynchronize()", "landingpad", "call i32 @cudaDeviceSynchronize()"],
+    );
 }
 
 /// Malloc, then what `makes` %d, work with both, and `frees`.

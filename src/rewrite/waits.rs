@@ -5,7 +5,7 @@ use crate::analysis::program::WaitScope;
 use crate::analysis::verdict::{MergePlan, RepairPlace};
 use crate::calls::cuda::{CopyKind, Meaning, StreamArg};
 use crate::calls::{Callee, classify};
-use crate::ir::{Opcode, Value};
+use crate::ir::{Block, Opcode, Value};
 use crate::lower::Lowered;
 use crate::mutants::{Mutant, off};
 
@@ -31,21 +31,24 @@ pub(super) fn repair<'m>(editor: &mut Editor<'m>, lowered: &Lowered<'m>, plan: &
     for (node, place) in plan.repairs() {
         let Some(instruction) = lowered.instruction(*node) else { continue };
         let instruction = editor.current(instruction);
-        match place {
-            RepairPlace::Before => {
-                editor.before(instruction);
-            }
-            // Where a call that may throw goes on, others may come too: they wait as well, which adds order only.
-            RepairPlace::Behind => match instruction.normal_destination() {
-                Some(normal) => {
-                    let first = normal.instructions().find(|first| first.opcode() != Some(Opcode::LLVMPHI));
-                    editor.before(first.unwrap_or(instruction));
-                }
-                None => editor.after(instruction),
-            },
+        let unwound = instruction.unwind_destination().filter(|_| !off(Mutant::RepairThrows));
+        let behind = [instruction.normal_destination(), unwound];
+        // Where a call that may throw goes on, others may come too: they wait as well, which adds order only.
+        let throwing = behind.into_iter().flatten().filter_map(first_place);
+        let places: Vec<_> = match place {
+            RepairPlace::Before => vec![instruction],
+            RepairPlace::Behind => throwing.chain(instruction.next()).collect(),
+        };
+        for place in places {
+            editor.before(place);
+            editor.cuda("cudaDeviceSynchronize", &[]);
         }
-        editor.cuda("cudaDeviceSynchronize", &[]);
     }
+}
+
+/// Where new instructions of a block can stand first.
+fn first_place(block: Block<'_>) -> Option<Value<'_>> {
+    block.instructions().find(|first| !matches!(first.opcode(), Some(Opcode::LLVMPHI | Opcode::LLVMLandingPad)))
 }
 
 /// The handle of the stream that a copy runs on, and whether null means the per-thread default stream.

@@ -16,7 +16,7 @@ use crate::tool;
 const TRIPLE: &str = "aarch64-unknown-linux-gnu";
 
 /// What is built.
-const PACKAGES: [&str; 4] = ["uma-driver", "uma-runtime", "uma-runtime-static", "echo-rt-static"];
+const PACKAGES: [&str; 5] = ["uma-driver", "uma-runtime", "uma-runtime-static", "echo-rt-static", "echo-dr-preload"];
 
 /// Starts the device process in the emulator too: a program in an emulator starts other programs as the kernel would, and the kernel does not
 /// know this machine's code.
@@ -51,6 +51,7 @@ pub(crate) fn build(context: &Context) -> Result<(), Failure> {
     install(&release.join("libcudart.so"), &library.join("libcudart.so.13"))?;
     install_hidden(&release.join("libcudart_static.a"), &library.join("libcudart_static.a"))?;
     install(&release.join("libcuda.so"), &library.join("libcuda.so.1"))?;
+    install(&release.join("libecho_dr.so"), &library.join("libecho_dr.so"))?;
     install(&release.join("uma-deviced"), &library.join("uma-deviced.aarch64"))?;
     script(&library.join("uma-deviced"), DEVICE_PROCESS)?;
     link("libcudart.so.13", &library.join("libcudart.so"))?;

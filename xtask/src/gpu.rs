@@ -1,7 +1,8 @@
 //! `cargo xtask gpu-bundle`: the samples as programs for a real GPU, in one folder that can be carried to a machine that has one.
 //!
 //! They are built with plain clang and the toolkit's own runtime; what the CPU device needs is not involved. `run-on-gpu.sh` in the folder
-//! runs and compares them there.
+//! runs and compares them there. Each is also built with nvcc as it is shipped, with the static runtime and g++: for `tune-on-gpu.sh`, which
+//! lets Echo-DR find their pairs.
 
 use std::fmt::Write;
 use std::fs;
@@ -30,21 +31,27 @@ pub(crate) fn bundle(context: &Context, arch: &str, folder: &Path) -> Result<(),
 
     let mut list = String::new();
     for sample in &samples {
-        let builds: Vec<&str> = Build::of(sample).map(Build::name).collect();
+        let builds = Build::of(sample).filter(|build| *build != Build::Nvcc).map(Build::name);
+        let builds: Vec<&str> = builds.collect();
         let arguments = sample.arguments(Size::Demo).join(" ");
         let _ = writeln!(list, "{} {} {arguments}", sample.name, builds.join(",")); // Writing to a String cannot fail.
     }
     let path = folder.join("samples.list");
     fs::write(&path, list).map_err(|error| Failure::io("write", &path, &error))?;
+    let release = context.target.join("release");
     for (from, name) in [
         (context.samples().join("run-on-gpu.sh"), "run-on-gpu.sh"),
+        (context.samples().join("tune-on-gpu.sh"), "tune-on-gpu.sh"),
+        (release.join("echo-dr"), "echo-dr"),
+        (release.join("libecho_dr.so"), "libecho_dr.so"),
         (context.cuda().join("lib/libcudart.so.13"), "libcudart.so.13"),
     ] {
         fs::copy(&from, folder.join(name)).map_err(|error| Failure::io("copy", &from, &error))?;
     }
-    context
-        .ui
-        .say(&format!("{} holds the programs; run run-on-gpu.sh in it on a machine with a GPU", folder.display()));
+    context.ui.say(&format!(
+        "{} holds the programs; run run-on-gpu.sh and tune-on-gpu.sh in it on a machine with a GPU",
+        folder.display()
+    ));
     Ok(())
 }
 
@@ -55,23 +62,31 @@ enum Build {
     Of(Variant),
     /// With the plugin and `target=adaptive`.
     Adaptive,
+    /// With nvcc, as it is.
+    Nvcc,
 }
 
 impl Build {
     fn of(sample: &Sample) -> impl Iterator<Item = Self> {
-        Variant::of(sample).iter().map(|variant| Self::Of(*variant)).chain([Self::Adaptive])
+        Variant::of(sample).iter().map(|variant| Self::Of(*variant)).chain([Self::Adaptive, Self::Nvcc])
     }
 
     fn name(self) -> &'static str {
         match self {
             Self::Of(variant) => variant.name(),
             Self::Adaptive => "adaptive",
+            Self::Nvcc => "nvcc",
         }
     }
 }
 
 fn build(context: &Context, arch: &str, folder: &Path, sample: &Sample, what: Build) -> Result<(), Failure> {
     let program = folder.join(format!("{}-{}", sample.name, what.name()));
+    if what == Build::Nvcc {
+        let mut command = Command::new(context.cuda().join("bin/nvcc"));
+        command.args(["-O2", "-g", "-lineinfo", "-arch", arch]).arg(sample.source(context, false));
+        return tool::run(command.arg("-o").arg(program)).map(drop);
+    }
     let mut command = Command::new("clang++-22");
     command.arg(format!("--cuda-path={}", context.cuda().display()));
     // 13.0 is newer than the newest toolkit that clang 22 knows by name.

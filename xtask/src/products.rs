@@ -1,5 +1,6 @@
 //! Builds Echo itself: the plugin (for each LLVM major that is asked for), both commands, Echo-DR's library and the CPU device, and puts the
-//! device together in `target/uma` in the layout that its parts expect: `bin/uma-clang++` next to `lib/libcudart.so.13` and `lib/libcuda.so.1`.
+//! device together in `target/uma` in the layout that its parts expect: `bin/uma-clang++` next to `lib/libcudart.so.13` and
+//! `lib/libcuda.so.1`.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -6,6 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Once;
 
+use echo_dr_engine::{Options, analyze, judge};
+use echo_dr_format::counters::Counters;
+use echo_dr_format::finding::Trouble;
+use echo_dr_format::plan::{Plan, State};
+use echo_dr_format::trace::Trace;
+
 const TARGET: &str = "--target=aarch64-linux-gnu";
 
 fn root() -> &'static Path {
@@ -131,4 +137,87 @@ fn verdicts_are_those_of_this_machine() {
         assert!(here.iter().any(|pair| pair.ends_with("\"mergeable\"")), "{program}: {here:?}");
         assert_eq!(verdicts(program, &[TARGET], folder.path()), here, "{program}");
     }
+}
+
+/// One program, run in the modes of Echo-DR's library one after the other.
+struct Watched<'a> {
+    program: &'a Path,
+    folder: &'a Path,
+}
+
+impl Watched<'_> {
+    /// What it prints in a mode.
+    fn run(&self, mode: &str, plan: Option<&Plan>) -> Vec<u8> {
+        let setting = |name: &str, value: &Path| format!("{name}={}", value.display());
+        let mut settings = vec![
+            setting("LD_PRELOAD", &library().join("libecho_dr.so")),
+            format!("ECHO_DR_MODE={mode}"),
+            setting("ECHO_DR_COUNTERS", &self.folder.join("counters")),
+        ];
+        if mode != "optimise" {
+            settings.push(setting("ECHO_DR_TRACE", &self.folder.join(mode)));
+        }
+        if let Some(plan) = plan {
+            let path = self.folder.join("plan.json");
+            let mut text = Vec::new();
+            plan.write(&mut text).expect("a plan");
+            std::fs::write(&path, text).expect("written");
+            settings.push(setting("ECHO_DR_PLAN", &path));
+        }
+        let mut command = Command::new("timeout");
+        command.args(["120", "qemu-aarch64"]).env("UMA_DEVICE_MEMORY", "256M");
+        // They are for the program, not for the emulator.
+        command.args(settings.iter().flat_map(|setting| ["-E", setting])).arg(self.program);
+        succeed(command.args(ARGUMENTS)).stdout
+    }
+
+    fn trace(&self, mode: &str) -> Trace {
+        let file = std::fs::File::open(self.folder.join(mode)).expect("a trace");
+        Trace::read(std::io::BufReader::new(file)).expect("a trace that can be read")
+    }
+
+    /// The plan of a profile, judged by a validation run.
+    fn validated(&self) -> (Plan, Trace) {
+        self.run("profile", None);
+        let mut plan = analyze(&self.trace("profile"), Options::default());
+        self.run("validate", Some(&plan));
+        let trace = self.trace("validate");
+        judge(&mut plan, &trace).expect("the same program");
+        (plan, trace)
+    }
+}
+
+const ARGUMENTS: [&str; 3] = ["100000", "--iterations", "4"];
+
+#[test]
+fn the_run_time_library_finds_tests_and_merges_a_pair() {
+    built();
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("figure1");
+    compile(&root().join("cuda-samples/figure1.cu"), &program, &library(), &[TARGET, "-g"]);
+    let watched = Watched { program: &program, folder: folder.path() };
+    let plain = succeed(emulator().arg(&program).args(ARGUMENTS)).stdout;
+    let (mut plan, trace) = watched.validated();
+    assert_eq!(trace.findings, []);
+    assert_eq!(plan.pairs.len(), 1, "{:?}", plan.ineligible);
+    assert_eq!(plan.pairs[0].state, State::Validated);
+    plan.pairs[0].state = State::Enabled;
+    assert_eq!(watched.run("optimise", Some(&plan)), plain);
+    let counters = std::fs::read(folder.path().join("counters")).expect("counters");
+    let counters = Counters::read(&counters).expect("counters that can be read");
+    let pair = counters.pairs[0];
+    assert_eq!((pair.merged, pair.met, pair.copies_skipped, pair.released), (1, 1, 8, 1), "{counters:?}");
+}
+
+#[test]
+fn the_run_time_library_sees_the_host_touch_a_buffer() {
+    built();
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("figure2_s1");
+    compile(&root().join("cuda-samples/figure2_s1.cu"), &program, &library(), &[TARGET, "-g"]);
+    let (plan, trace) = Watched { program: &program, folder: folder.path() }.validated();
+    assert_eq!(plan.pairs.len(), 1, "{:?}", plan.ineligible);
+    assert!(matches!(plan.pairs[0].state, State::Rejected(_)), "{:?}", plan.pairs[0].state);
+    let touches = trace.findings.iter().filter(|finding| matches!(finding.trouble, Trouble::HostTouched(_)));
+    assert!(touches.count() > 0, "{:?}", trace.findings);
 }

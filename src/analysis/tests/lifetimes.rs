@@ -78,7 +78,7 @@ fn a_free_of_null_is_none_and_needs_no_allocation_before() {
 }
 
 #[test]
-fn a_free_of_null_ends_no_round_and_does_not_wait() {
+fn a_free_of_null_ends_no_round() {
     let round = |certain: bool| {
         let mut b = Build::main();
         b.repeat(|b| {
@@ -96,25 +96,6 @@ fn a_free_of_null_ends_no_round_and_does_not_wait() {
     };
     assert_eq!(round(true), NONE);
     assert_eq!(round(false), ["S4-allocated-again"]);
-
-    let beside = |certain: bool| {
-        let mut b = Build::main();
-        let other = b.buffer("other", Space::Device, Allocator::CudaMalloc, Some(SIZE.into()));
-        b.alloc(other);
-        let h = b.malloc("h");
-        let d = b.cuda_malloc("d");
-        b.launch("kernel", &[writes(other)]);
-        if certain {
-            b.cuda_free(other);
-        } else {
-            b.cuda_free_unless_null(other);
-        }
-        b.host(&[writes(h)]);
-        b.upload(d, h);
-        b.codes()
-    };
-    assert_eq!(beside(true), NONE);
-    assert_eq!(beside(false), ["S5-host-access-in-flight"]);
 }
 
 #[test]

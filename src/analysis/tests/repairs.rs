@@ -121,3 +121,29 @@ fn what_repairs_no_pair_is_not_put_in() {
     assert_eq!(repairs(&verdicts[0]), [(refill, RepairPlace::Before)]);
     assert!(codes(&verdicts[1]).contains(&"S1-device-value-overwritten"));
 }
+
+#[test]
+fn what_a_callee_does_in_its_middle_is_not_repaired() {
+    // A call that starts work and then writes h: between the two there is no place for a wait, before and behind the call it is of no use.
+    let exclusive = Options { repair: true, ..Options::default() };
+    let program = |one_instruction: bool| {
+        let mut b = Build::main();
+        let (h, d, other) = (b.malloc("h"), b.cuda_malloc("d"), b.cuda_malloc("other"));
+        let work = b.launch("of the callee", &[writes(other)]);
+        let write = b.host(&[writes(h)]);
+        b.upload(d, h);
+        b.launch("kernel", &[reads(d)]);
+        b.wait(super::super::program::WaitScope::Device);
+        for device in [d, other] {
+            b.cuda_free(device);
+        }
+        b.free(h);
+        if one_instruction {
+            b.of_one_instruction(&[work, write]);
+        }
+        b.verdicts(&exclusive).into_iter().next().expect("a pair")
+    };
+    assert!(!repairs(&program(false)).is_empty());
+    let declined = program(true);
+    assert_eq!(codes(&declined), ["S5-host-access-in-flight"]);
+}

@@ -199,3 +199,19 @@ fn a_wait_that_covered_more_than_its_copy_is_not_counted_on_when_it_goes() {
     let Decision::Accept(plan) = &verdicts[2].decision else { panic!("declined: {:?}", verdicts[2]) };
     assert_eq!(plan.copies(), [(last, SyncAction::Wait(WaitScope::Stream(apart)))]);
 }
+
+#[test]
+fn a_cudafree_that_stays_is_not_counted_on_to_wait() {
+    // The reference says that it may, and of stream-ordered memory that it does not.
+    let mut b = Build::main();
+    let (h, d, other) = (b.malloc("h"), b.cuda_malloc("d"), b.cuda_malloc("other"));
+    b.host(&[writes(h)]);
+    b.upload(d, h);
+    b.launch("kernel", &[reads(d)]);
+    b.cuda_free(other);
+    b.host(&[writes(h)]);
+    b.wait(WaitScope::Device);
+    b.cuda_free(d);
+    b.free(h);
+    assert_eq!(b.codes_with(&concurrent()), ["S2-kernel-pending"]);
+}

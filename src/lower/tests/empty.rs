@@ -118,3 +118,43 @@ fn in_a_loop_the_pointer_of_an_earlier_round_could_be_met() {
         .replace("[ null, %entry ]", "[ null, %top ]");
     assert!(!may_be_absent(&ir));
 }
+
+#[test]
+fn what_is_chosen_on_one_way_only_keeps_both() {
+    // `src = n == 0 ? a : b`: on the graph, which has the other way only, it would be b in every run.
+    let choosing = |phi: &str| vector(TEST, FILL, None, FREE).replace("join:\n", &format!("join:\n {phi}\n"));
+    for phi in [
+        "%src = phi ptr [ %foreign, %entry ], [ %other, %some ]",
+        "%src = phi ptr [ null, %entry ], [ %other, %some ]",
+        "%src = phi ptr [ %other, %entry ], [ %new, %some ]",
+        "%k = phi i64 [ %m, %entry ], [ 7, %some ]",
+        "%k = phi i64 [ 0, %entry ], [ %m, %some ]",
+    ] {
+        assert!(!may_be_absent(&choosing(phi)), "{phi}");
+    }
+    // A flag chooses between ways and values that are all on the graph, unless it is taken for a number.
+    let flagged = |user: &str| {
+        let flag = "join:\n %empty.too = phi i1 [ true, %entry ], [ false, %some ]\n";
+        may_be_absent(&vector(TEST, FILL, None, &format!("{user}\n{FREE}")).replace("join:\n", flag))
+    };
+    assert!(flagged("%k = select i1 %empty.too, i64 1, i64 2"));
+    assert!(!flagged("%k = zext i1 %empty.too to i64"));
+    assert!(!flagged("%k = select i1 %c, i1 %empty.too, i1 false\n store i1 %k, ptr %slot"));
+    // Where both ways choose the same, a buffer without bytes or its size, nothing tells them apart.
+    for phi in [
+        "%src = phi ptr [ %other, %entry ], [ %other, %some ]",
+        "%k = phi i64 [ 0, %entry ], [ %bytes, %some ]",
+        "%begin = phi ptr [ null, %entry ], [ %new, %some ]",
+    ] {
+        assert!(may_be_absent(&choosing(phi)), "{phi}");
+    }
+}
+
+#[test]
+fn what_is_chosen_by_a_null_test_is_chosen_on_the_graph() {
+    let behind = |phi: &str| FREE.replace("out:", &format!("out:\n {phi}"));
+    let ends = |phi: &str| text(&vector(TEST, FILL, None, &behind(phi))).matches("exit returns=false").count();
+    assert_eq!(ends(""), 2, "the way around the allocation, and that around the free");
+    assert_eq!(ends("%src = phi i64 [ 1, %join ], [ 2, %free ]"), 0, "nothing is left out");
+    assert_eq!(ends("%src = phi i64 [ 2, %join ], [ 2, %free ]"), 2);
+}

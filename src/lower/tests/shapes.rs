@@ -93,6 +93,37 @@ fn an_allocation_that_hangs_on_the_success_of_another_comes_before_nothing() {
 }
 
 #[test]
+fn a_program_that_ends_well_has_done_its_work() {
+    let ends = |end: &str| {
+        let ir = format!(
+            "declare void @quick_exit(i32) noreturn nounwind
+             declare void @abort() noreturn nounwind
+             declare void @leave() noreturn nounwind
+             define internal void @give_up() noreturn {{ call void @exit(i32 1)\n unreachable }}
+             define internal void @finish() noreturn {{ call void @exit(i32 0)\n unreachable }}
+             define i32 @main(i32 %n, i1 %c) {{
+               %d = alloca ptr
+               br i1 %c, label %without, label %with
+             without:
+               {end}
+               unreachable
+             with:
+               %e = call i32 @cudaMalloc(ptr %d, i64 64)
+               ret i32 0
+             }}"
+        );
+        text(&ir).contains("exit returns=false")
+    };
+    for well in ["@exit(i32 0)", "@exit(i32 %n)", "@quick_exit(i32 0)", "@leave()", "@finish()"] {
+        assert!(!ends(&format!("call void {well}")), "{well}");
+    }
+    for badly in ["@exit(i32 1)", "@abort()", "@give_up()"] {
+        assert!(ends(&format!("call void {badly}")), "{badly}");
+    }
+    assert!(ends("%x = add i32 %n, 1"), "control never comes there");
+}
+
+#[test]
 fn a_throw_leaves_the_function_and_does_not_end_the_program() {
     let ir = |thrower: &str| {
         format!(

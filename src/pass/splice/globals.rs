@@ -11,6 +11,7 @@ use std::collections::HashSet;
 use super::edit;
 use crate::ir::{Linkage, Module, Value};
 use crate::lower::{Context, is_private_variable};
+use crate::mutants::{Mutant, off};
 
 /// Larger variables stay where they are: what is wanted are pointers and structures of pointers, and a stack is small.
 const MAX_BYTES: u64 = 256;
@@ -21,7 +22,7 @@ pub(super) fn localise<'m>(context: &Context<'m>, target: Value<'m>, original: V
     let mut changed = false;
     for global in only_here(context.module, target, original) {
         edit::expand_constants(global, target);
-        if is_private_variable(context, target, global) {
+        if is_private_variable(context, target, global) || off(Mutant::SpliceAddressStays) {
             edit::make_local(global, target);
             changed = true;
         }
@@ -35,12 +36,13 @@ pub(super) fn only_here<'m>(
     target: Value<'m>,
     original: Value<'m>,
 ) -> impl Iterator<Item = Value<'m>> {
-    let is_main = original.name() == "main" && !original.is_used();
+    let is_main = original.name() == "main" && !original.is_used() || off(Mutant::SpliceMainOnce);
     let candidates: Vec<_> = module.globals().filter(|global| is_main && is_candidate(module, *global)).collect();
     let dead = if candidates.is_empty() { HashSet::new() } else { unreachable(module, target, original) };
     candidates.into_iter().filter(move |global| {
         let users = users(*global);
-        users.contains(&target) && users.iter().all(|user| *user == target || *user == original || dead.contains(user))
+        let is_here = |user: &Value<'m>| *user == target || *user == original || dead.contains(user);
+        users.contains(&target) && (users.iter().all(is_here) || off(Mutant::SpliceSeenElsewhere))
     })
 }
 
@@ -62,6 +64,9 @@ fn is_candidate<'m>(module: Module<'m>, global: Value<'m>) -> bool {
 
 /// Is it a global variable that only this module knows, and that is an ordinary one?
 pub(super) fn may_be_local(global: Value<'_>) -> bool {
+    if off(Mutant::SpliceOrdinaryVariable) {
+        return global.initializer().is_some();
+    }
     matches!(global.linkage(), Some(Linkage::LLVMInternalLinkage | Linkage::LLVMPrivateLinkage))
         && !global.is_global_constant()
         && global.initializer().is_some()

@@ -24,6 +24,8 @@ mod demand;
 mod edit;
 mod globals;
 mod graph;
+#[cfg(test)]
+mod tests;
 
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashSet};
@@ -33,6 +35,7 @@ pub(super) use self::edit::Scratch;
 use self::graph::CallGraph;
 use crate::ir::Value;
 use crate::lower::{self, Context, Lowered};
+use crate::mutants::{Mutant, off};
 
 /// Instructions that one function may take in. The programs that this is for, benchmarks and samples in one file, have a few thousand in all;
 /// LLVM's own inliner lets a function that is called once have 15,000.
@@ -251,27 +254,27 @@ impl<'a, 'm> Splicer<'a, 'm> {
 
     fn admit(&self, target: Value<'m>, callee: Value<'m>, growth: &Growth<'m>, trial: bool) -> Result<(), Why> {
         const KEPT: [&str; 4] = ["optnone", "naked", "returns_twice", "presplitcoroutine"];
-        if self.graph.is_recursive(callee) {
+        if self.graph.is_recursive(callee) && !off(Mutant::SpliceRecursive) {
             return Err(Why::Recursive);
         }
-        if callee.is_variadic() {
+        if callee.is_variadic() && !off(Mutant::SpliceVariadic) {
             return Err(Why::Variadic);
         }
-        if callee.is_interposable() {
+        if callee.is_interposable() && !off(Mutant::SpliceReplaceable) {
             return Err(Why::Replaceable);
         }
-        if let Some(name) = KEPT.into_iter().find(|name| callee.has_attribute(name)) {
+        if let Some(name) = KEPT.into_iter().find(|name| callee.has_attribute(name) && !off(Mutant::SpliceAttribute)) {
             return Err(Why::Attribute(name));
         }
-        if !target.may_inline(callee) {
+        if !target.may_inline(callee) && !off(Mutant::SpliceOtherTarget) {
             return Err(Why::OtherTarget);
         }
-        if growth.depth >= MAX_DEPTH {
+        if growth.depth >= MAX_DEPTH && !off(Mutant::SpliceDepth) {
             return Err(Why::TooDeep);
         }
         let instructions = self.graph.size(callee);
         let taken: usize = growth.spliced.iter().map(|callee| self.graph.size(*callee)).sum();
-        if taken + instructions > FUNCTION_BUDGET {
+        if taken + instructions > FUNCTION_BUDGET && !off(Mutant::SpliceBudget) {
             return Err(Why::OverBudget { instructions, limit: FUNCTION_BUDGET });
         }
         if trial && instructions > self.left.get() {
@@ -290,5 +293,5 @@ impl<'a, 'm> Splicer<'a, 'm> {
 /// in one that gives the caller's frame away.
 fn keeps_local_variables(instruction: Value<'_>) -> bool {
     let twice = instruction.called_function().is_some_and(|callee| callee.has_attribute("returns_twice"));
-    !twice && !instruction.is_must_tail()
+    (!twice || off(Mutant::SpliceReturnsTwice)) && !instruction.is_must_tail()
 }

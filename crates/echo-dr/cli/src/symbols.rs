@@ -99,7 +99,7 @@ impl Symbols {
                 continue;
             }
             let place = self.place(module, offset);
-            if place.file.as_deref().is_none_or(|file| !is_library_header(file)) {
+            if place.file.as_deref().is_none_or(|file| !is_library_header(file)) && !is_linked_runtime(&place) {
                 return Some(place);
             }
             first.get_or_insert((module, offset));
@@ -117,6 +117,15 @@ fn is_library_header(file: &str) -> bool {
     ["/include/c++/", "/usr/include/", "/rustc/", "/cuda_runtime.h", "/cuda_runtime_api.h", "/thrust/", "/cub/"]
         .iter()
         .any(|part| file.contains(part))
+}
+
+/// A function of the CUDA runtime that is linked into the program, which comes without source files.
+fn is_linked_runtime(place: &Place) -> bool {
+    let named = |function: &str| {
+        let api = function.strip_prefix("cuda").and_then(|rest| rest.chars().next()).is_some_and(char::is_uppercase);
+        api || function.starts_with("libcudart_static_") || function.starts_with("__cuda")
+    };
+    place.file.is_none() && place.function.as_deref().is_some_and(named)
 }
 
 /// A library that allocates or copies for whoever calls it.
@@ -163,6 +172,20 @@ mod tests {
         let place = Symbols::default().place(&program, symbol + 1);
         assert!(place.to_string().contains("the_place_of_this_function symbols.rs:"), "{place:?}");
         assert!(place.line.is_some_and(|line| line.abs_diff(the_place_of_this_function()) <= 1), "{place:?}");
+    }
+
+    #[test]
+    fn functions_of_a_linked_runtime_are_not_the_programs() {
+        let place = |function: &str, file: Option<&str>| Place {
+            function: Some(function.to_owned()),
+            file: file.map(str::to_owned),
+            ..Place::default()
+        };
+        for function in ["cudaMalloc", "libcudart_static_5382377d5c772c9d", "__cudaPushCallConfiguration"] {
+            assert!(is_linked_runtime(&place(function, None)), "{function}");
+            assert!(!is_linked_runtime(&place(function, Some("mine.cu"))), "{function}");
+        }
+        assert!(!is_linked_runtime(&place("cudaless", None)) && !is_linked_runtime(&place("infer", None)));
     }
 
     #[test]

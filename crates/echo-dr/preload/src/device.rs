@@ -199,6 +199,15 @@ impl Real {
     }
 }
 
+/// Opens the driver if the program has no CUDA library yet. A runtime that is linked in opens it at the first CUDA call, and the host block of a
+/// pair may be allocated before. Called before the program's main: later another thread may hold the loader's lock.
+pub(crate) fn have_driver() {
+    if hooks::cudaMalloc.slot.address().is_none() && hooks::cuMemAlloc_v2.slot.address().is_none() {
+        // SAFETY: the name ends in NUL. Without a driver nothing is opened, and nothing is merged. It stays open, as a runtime would keep it.
+        unsafe { libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_LAZY | libc::RTLD_LOCAL) };
+    }
+}
+
 /// The device that this process uses first. Asked inside a hooked call: CUDA's own calls are not the program's.
 pub(crate) fn identity(_: &Token) -> Option<&'static DeviceIdentity> {
     static IDENTITY: OnceLock<Option<DeviceIdentity>> = OnceLock::new();

@@ -18,7 +18,7 @@ use crate::phase::Phase;
 use crate::record::Record;
 use crate::session::{self, Session};
 use crate::settings::Settings;
-use crate::{exit, fault, fork, identity, lookup, malloc, pages, recorder, say, signals, stack, validate};
+use crate::{device, exit, fault, fork, identity, lookup, malloc, pages, recorder, say, signals, stack, validate};
 
 /// Real functions without which a block could be freed by another allocator than made it. All other hooks are optional: what is not there
 /// can't be called.
@@ -119,6 +119,7 @@ fn start(settings: Settings) -> bool {
 }
 
 fn start_merging(plan: Plan, path: PathBuf, settings: &Settings) {
+    device::have_driver();
     let merge = Merge::new(plan, path, settings.times.is_some());
     malloc::THRESHOLD.store(merge.threshold(), Ordering::Relaxed);
     session::set(Session::Merge(merge));
