@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{Run, command, echo_dr, enable, plain, program, root, text};
+use crate::common::{Run, command, echo_dr, enable, plain, prepared, program, root, text};
 
 /// Copy-dominated samples that have a variant merged by hand, with arguments that make their buffers large.
 const SAMPLES: [(&str, &[&str]); 3] = [
@@ -70,7 +70,7 @@ fn speed_against_the_hand_merged_variant() {
 #[test]
 #[ignore = "it measures"]
 fn speed_while_profiled() {
-    let heaptrack = Command::new("heaptrack").arg("--version").output().is_ok_and(|output| output.status.success());
+    let heaptrack = Command::new("heaptrack").arg("--help").output().is_ok_and(|output| output.status.success());
     for (name, arguments) in SAMPLES {
         let app = sample(name);
         let folder = tempfile::tempdir().unwrap();
@@ -79,10 +79,11 @@ fn speed_while_profiled() {
             let run = [&["profile", "--show-output", "--", text(&app)], arguments].concat();
             loop_ms(&echo_dr(folder.path(), &run).ends(0))
         };
-        let record = folder.path().join("heaptrack");
+        // It writes into the folder that it is in.
         let mut tracked = || {
-            let run = [&["--record-only", "-o", text(&record), text(&app)], arguments].concat();
-            loop_ms(&plain(Path::new("heaptrack"), &run, &[]).ends(0))
+            let mut run = prepared("heaptrack");
+            run.arg(&app).args(arguments).current_dir(folder.path());
+            loop_ms(&Run::from(run.output().expect("heaptrack starts")).ends(0))
         };
         if heaptrack {
             let [bare, profiled, tracked] = medians([&mut bare, &mut profiled, &mut tracked]);
