@@ -315,6 +315,8 @@ mutants! {
         => "lib pass::splice::tests::a_variable_that_is_known_elsewhere_or_lives_otherwise_stays_global";
     SpliceAddressStays: "splice", "their address stays in main"
         => "lib pass::splice::tests::a_variable_whose_address_is_given_away_stays_global";
+    SpliceWrittenLater: "splice", "and no copy writes them when main may have returned"
+        => "lib pass::splice::tests::a_variable_that_an_asynchronous_copy_writes_stays_global";
 
     // Repair.
     RepairPlace: "repair", "a wait in a loop that fills stands behind the work"

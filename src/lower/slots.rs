@@ -293,16 +293,30 @@ fn constant_offset<'m>(module: Module<'m>, gep: Value<'m>) -> Option<i64> {
     i64::try_from(offset).ok()
 }
 
-/// Does a function only read and write a global variable, so that its address stays in the function? (Other functions are not looked at, nor
-/// uses in constant expressions.)
+/// Does a function only read and write a global variable while it runs, so that its address stays in the function? (Other functions are not
+/// looked at, nor uses in constant expressions.) What an asynchronous copy writes may be written when the function has returned.
 #[must_use]
 pub fn is_private_variable<'m>(context: &Context<'m>, function: Value<'m>, variable: Value<'m>) -> bool {
     let size = variable.value_type().and_then(|ty| context.module.alloc_size(ty));
     Flow::of(function).zip(size).and_then(|(flow, size)| touches(context, &flow, variable, size)).is_some_and(
         |touches| {
-            touches.iter().all(|touch| !matches!(touch.kind, TouchKind::AddressStored | TouchKind::ArgumentArray))
+            touches.iter().all(|touch| {
+                let escapes = matches!(touch.kind, TouchKind::AddressStored | TouchKind::ArgumentArray);
+                !escapes && (!is_asynchronous_copy(touch.instruction) || off(Mutant::SpliceWrittenLater))
+            })
         },
     )
+}
+
+fn is_asynchronous_copy(call: Value<'_>) -> bool {
+    let callee = call.called_function().filter(|callee| callee.is_declaration());
+    callee.is_some_and(|callee| match classify(&callee.name()) {
+        Callee::Cuda { row, .. } => match row.meaning {
+            Meaning::Copy { asynchronous, .. } | Meaning::SymbolCopy { asynchronous, .. } => asynchronous,
+            _ => false,
+        },
+        _ => false,
+    })
 }
 
 /// A pointer or handle in a larger private variable: an out-parameter of a call that is used as a variable of its own.

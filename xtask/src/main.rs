@@ -40,7 +40,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Find or install LLVM and the CUDA toolkit, and check each piece by running it.
+    /// Find or install LLVM, the CUDA toolkit and what the tests for aarch64 need, and check each piece by running it.
     Setup {
         /// Take the CUDA toolkit's wheels from this folder instead of downloading them.
         #[arg(long, value_name = "FOLDER")]
@@ -164,7 +164,10 @@ fn main() -> ExitCode {
 
 fn run(command: &Action, context: &Context) -> Result<(), Failure> {
     match command {
-        Action::Setup { wheels } => setup::complete(context, wheels.as_deref()),
+        Action::Setup { wheels } => {
+            setup::complete(context, wheels.as_deref())?;
+            setup::complete_aarch64(context)
+        }
         Action::Build { plugin } => {
             setup::complete(context, None)?;
             match plugin {

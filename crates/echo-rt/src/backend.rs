@@ -157,6 +157,10 @@ mod tests {
                         chosen != Backend::Managed || pair.exclusive || device.concurrent_managed_access,
                         "managed memory against S5"
                     );
+                    assert!(
+                        chosen != Backend::Prefetched || device.concurrent_managed_access,
+                        "the driver would refuse"
+                    );
                     assert!(chosen != Backend::Pinned || pair.synchronous_copies);
                 }
             }

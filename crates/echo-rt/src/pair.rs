@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn merged_pairs_have_one_address_and_wait_where_they_copied() {
-        for backend in [Backend::Managed, Backend::Mapped, Backend::System] {
+        for backend in [Backend::Managed, Backend::Prefetched, Backend::Mapped, Backend::System] {
             let cuda = Fake::default();
             let pair = Pair::allocate(&cuda, backend, 64).unwrap();
             assert_eq!((pair.backend(), pair.host()), (backend, pair.device()));

@@ -222,6 +222,15 @@ fn a_variable_whose_address_is_given_away_stays_global() {
 }
 
 #[test]
+fn a_variable_that_an_asynchronous_copy_writes_stays_global() {
+    let copied = |call: &str| {
+        stays_global(&shared("").replace("call void @work", &format!("%c = call i32 {call}\n call void @work")))
+    };
+    assert!(copied("@cudaMemcpyAsync(ptr @h, ptr null, i64 8, i32 2, ptr null)"));
+    assert!(!copied("@cudaMemcpy(ptr @h, ptr null, i64 8, i32 2)"));
+}
+
+#[test]
 fn main_that_may_run_twice_keeps_variables_global() {
     assert!(!merges(&shared("define void @restart() {\n %1 = call i32 @main()\n ret void\n}")));
     assert!(!merges(&shared("").replace("@main()", "@start()")), "another function may be called again");

@@ -48,8 +48,11 @@ pub(crate) fn complete(context: &Context, offline_wheels: Option<&Path>) -> Resu
     Ok(())
 }
 
-/// Completes what `cargo xtask aarch64` needs besides.
+/// Completes what `cargo xtask aarch64` needs besides; nothing on an aarch64 machine.
 pub(crate) fn complete_aarch64(context: &Context) -> Result<(), Failure> {
+    if cfg!(target_arch = "aarch64") {
+        return Ok(());
+    }
     debian::install(context, &|| pieces::AARCH64.iter().filter(|piece| piece.find().is_none()).collect())
 }
 

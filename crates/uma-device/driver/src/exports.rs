@@ -9,6 +9,7 @@ use crate::api::copy::{Copy2D, Copy3D};
 use crate::api::hints::Location;
 use crate::api::launch::LaunchConfig;
 use crate::api::memory::DevicePtr;
+use crate::api::occupancy::SharedOf;
 use crate::api::{
     Needs, call, context, copy, device, event, hints, kernel, launch, memory, memset, module, occupancy, pointer, pool,
     stream,
@@ -103,6 +104,8 @@ exports! { initialised, Init;
     cuCtxSetCurrent = "cuCtxSetCurrent" 4000 (context: Handle) context::set_current;
     cuCtxGetCurrent = "cuCtxGetCurrent" 4000 (target: *mut Handle) context::get_current;
     cuCtxGetApiVersion = "cuCtxGetApiVersion" 3020 (context: Handle, target: *mut c_uint) context::get_api_version;
+    cuCtxSynchronize_v2 = "cuCtxSynchronize" 13000 (context: Handle) context::synchronize_of;
+    cuCtxGetDevice_v2 = "cuCtxGetDevice" 13000 (target: *mut c_int, context: Handle) context::get_device_of;
     cuCtxGetId = "cuCtxGetId" 12000 (context: Handle, target: *mut u64) context::get_id;
 
     // Libraries: they need no context until something of them is used
@@ -222,6 +225,8 @@ exports! { current, Current;
     cuLaunchKernelEx | cuLaunchKernelEx_ptsz = "cuLaunchKernelEx" 11060 (config: *const LaunchConfig, function: Handle, arguments: *const *const c_void, extra: *const *const c_void) launch::launch_kernel_ex;
     cuOccupancyMaxActiveBlocksPerMultiprocessor = "cuOccupancyMaxActiveBlocksPerMultiprocessor" 6050 (target: *mut c_int, function: Handle, threads: c_int, shared: usize) occupancy::max_active_blocks;
     cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags = "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags" 7000 (target: *mut c_int, function: Handle, threads: c_int, shared: usize, flags: c_uint) occupancy::max_active_blocks_with_flags;
+    cuOccupancyMaxPotentialBlockSize = "cuOccupancyMaxPotentialBlockSize" 6050 (grid: *mut c_int, threads: *mut c_int, function: Handle, shared_of: SharedOf, shared: usize, limit: c_int) occupancy::max_potential_block_size;
+    cuOccupancyMaxPotentialBlockSizeWithFlags = "cuOccupancyMaxPotentialBlockSizeWithFlags" 7000 (grid: *mut c_int, threads: *mut c_int, function: Handle, shared_of: SharedOf, shared: usize, limit: c_int, flags: c_uint) occupancy::max_potential_block_size_with_flags;
     cuOccupancyAvailableDynamicSMemPerBlock = "cuOccupancyAvailableDynamicSMemPerBlock" 10020 (target: *mut usize, function: Handle, blocks: c_int, threads: c_int) occupancy::available_dynamic_shared;
 
     // Streams

@@ -95,7 +95,10 @@ thread_local! {
 /// The driver, initialised, for calls that need no context. A failure to open it is said once on stderr.
 pub fn driver() -> Result<&'static Driver> {
     let opened = DRIVER.get_or_init(|| {
-        open().map_err(|problem| eprintln!("uma-device: the driver library libcuda.so.1 can't be used: {problem}")).ok()
+        let say = |problem| {
+            eprintln!("uma-device: the driver library can't be used: {problem}; put the device's libcuda.so.1 beside its libcudart or into LD_LIBRARY_PATH");
+        };
+        open().map_err(say).ok()
     });
     let driver = opened.as_ref().ok_or(CudaError::ErrorInsufficientDriver)?;
     // SAFETY: it takes no pointer.

@@ -11,7 +11,7 @@ use echo_dr_format::site::Site;
 use super::{Fault, Memory, Protection};
 
 /// How many host blocks can be watched at once.
-const SLOTS: usize = 4096;
+const SLOTS: usize = 1024;
 
 /// An access that a fault showed; the first one is kept.
 #[derive(Debug, Default)]

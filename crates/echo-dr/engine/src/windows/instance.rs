@@ -18,6 +18,9 @@
 //!
 //! The last rule goes further than "until the next synchronization": after a wait the GPU may use d again without another upload, so a window
 //! that was closed by a wait opens again with the next launch.
+//!
+//! What this can't see: a kernel that writes d and itself brings back what was there, while the host reads an input on trial; and kernels of a stream
+//! that is ordered with the pair's by other means than events, the default stream or waits of the host.
 
 use echo_dr_format::event::Stream;
 use echo_dr_format::finding::Trouble;
@@ -31,7 +34,7 @@ use crate::pending::Pending;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     Fresh {
-        /// Work from before h was there may still write d, so h is closed until a wait.
+        /// d has a value from before h was there, and work is pending that may use it: h is closed until a wait.
         busy: bool,
     },
     Open {
@@ -59,8 +62,8 @@ pub(super) struct Host {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Device {
     pub(super) address: usize,
-    /// Launches when it came to be.
-    pub(super) born: u64,
+    /// Hash of what it was poisoned with.
+    pub(super) poisoned: Option<u64>,
     /// Hash of its content when the pair was complete and nothing of it could have been meant for h.
     pub(super) baseline: Option<u64>,
 }
@@ -96,16 +99,15 @@ pub(super) struct Scene<'a, M> {
 impl Instance {
     /// Both blocks are there.
     pub(super) fn complete<M: Memory>(&mut self, scene: &Scene<'_, M>) {
-        let used = self.device.is_some_and(|device| device.born != scene.pending.launches());
-        self.defined = used;
         if let Some(device) = &mut self.device {
             device.baseline = scene.memory.device_digest(device.address, self.bytes);
+            self.defined = device.baseline.is_none() || device.baseline != device.poisoned;
         }
-        if used && self.direction == Direction::Output {
+        if self.defined && self.direction == Direction::Output {
             // d has, or will have, a value for h. What the host does with h before the download is lost, and merged it would not be.
             self.open(scene, true);
         } else if let Some(host) = self.host {
-            let busy = used && !self.idle(scene);
+            let busy = self.defined && !self.idle(scene);
             self.stage = Stage::Fresh { busy };
             let level = if busy { Protection::Closed } else { Protection::ReadOnly };
             scene.guard.set(scene.memory, host.slot, level, false);
@@ -184,8 +186,14 @@ impl Instance {
         }
         let host = self.host?;
         match self.stage {
-            // Of an input nothing is in d yet that the GPU could want; whether it writes d shows at the upload.
-            Stage::Fresh { .. } if self.direction != Direction::Output => return None,
+            // If nothing is in d yet the GPU can't want it; whether it writes d shows at the upload.
+            Stage::Fresh { .. } if self.direction != Direction::Output => {
+                if self.defined {
+                    self.stage = Stage::Fresh { busy: true };
+                    self.close_pages_strictly(scene);
+                }
+                return None;
+            }
             Stage::Fresh { .. } => scene.guard.clean(host.slot),
             Stage::Shut { .. } => {}
             Stage::Open { .. } => {

@@ -8,6 +8,8 @@
 
 mod guard;
 mod instance;
+mod memory;
+mod watch;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -22,56 +24,8 @@ use crate::matcher::{Arrival, Matcher, Rule, Side};
 use crate::pending::{Pending, WaitToken};
 use guard::{Guard, Seen, SlotId};
 use instance::{Device, Host, Instance, Scene, Stage};
-
-/// What the pages of a host buffer allow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protection {
-    /// Everything.
-    Open,
-    /// Reading.
-    ReadOnly,
-    /// Nothing.
-    Closed,
-}
-
-impl Protection {
-    fn allows_less_than(self, needed: Self) -> bool {
-        match needed {
-            Self::Open => self != Self::Open,
-            Self::ReadOnly => self == Self::Closed,
-            Self::Closed => false,
-        }
-    }
-}
-
-/// What validation needs done. All of it may be called while [`Windows`] holds its lock, so none of it may come back; [`Windows::touched`], which a
-/// fault handler calls, takes no lock.
-pub trait Memory {
-    /// `mprotect` of whole pages.
-    fn protect(&self, start: usize, bytes: usize, protection: Protection);
-    /// A hash of host memory, which may be protected at the time: the program's threads must not see it opened.
-    fn host_digest(&self, address: usize, bytes: usize) -> u64;
-    /// The same hash of device memory, after all work of the device is done. `None` if it can't be read.
-    fn device_digest(&self, address: usize, bytes: usize) -> Option<u64>;
-    /// Fills fresh device memory with a pattern that programs don't write.
-    fn poison(&self, address: usize, bytes: usize);
-}
-
-/// What a fault handler does with a fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// The address is none of ours: the previous handler's business.
-    NotOurs,
-    /// Give these pages this protection (`mprotect`) and let the program go on.
-    Reopen {
-        /// The first page's address.
-        start: usize,
-        /// Bytes, whole pages.
-        bytes: usize,
-        /// What they allow from now on.
-        protection: Protection,
-    },
-}
+pub use memory::{Fault, Memory, Protection};
+use watch::{PairWatch, Watch};
 
 /// The windows of a plan's pairs.
 #[derive(Debug)]
@@ -83,26 +37,6 @@ pub struct Windows {
     pending: Pending,
     forked: AtomicBool,
     state: Mutex<Watch>,
-}
-
-/// What is behind the lock.
-#[derive(Debug)]
-struct Watch {
-    instances: Vec<Instance>,
-    pairs: Vec<PairWatch>,
-    findings: Vec<Finding>,
-    next_key: u64,
-    joined: bool,
-    flying: bool,
-}
-
-/// What is known of one pair.
-#[derive(Debug)]
-struct PairWatch {
-    matcher: Matcher<u64>,
-    seen: PairSeen,
-    /// Something is wrong with it; it is not watched any more.
-    rejected: bool,
 }
 
 impl Windows {
@@ -191,7 +125,7 @@ impl Windows {
             return;
         }
         memory.poison(address, bytes);
-        let device = Device { address, born: self.pending.launches(), baseline: None };
+        let device = Device { address, poisoned: memory.device_digest(address, bytes), baseline: None };
         self.arrived(&mut watch, memory, (pair, bytes), (Side::Device, thread), arrival, |instance| {
             instance.device = Some(device);
         });
@@ -607,50 +541,5 @@ impl Windows {
             return None;
         }
         Some(self.state.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-impl Watch {
-    /// Nothing is to be watched of this pair.
-    fn is_rejected(&self, pair: usize) -> bool {
-        self.pairs[pair].rejected
-    }
-
-    /// Instances whose host block the range overlaps.
-    fn touching(&self, address: usize, bytes: usize) -> Vec<usize> {
-        let end = address.saturating_add(bytes);
-        let overlaps = |instance: &Instance| {
-            instance
-                .host
-                .is_some_and(|host| address < host.address.saturating_add(instance.bytes) && host.address < end)
-        };
-        (0..self.instances.len()).filter(|&place| overlaps(&self.instances[place])).collect()
-    }
-
-    /// Counts a window that opened or closed.
-    fn count(&mut self, place: usize, was_open: bool) {
-        let Some(instance) = self.instances.get(place) else { return };
-        let is_open = matches!(instance.stage, Stage::Open { .. });
-        let seen = &mut self.pairs[instance.pair].seen;
-        seen.windows += u64::from(!was_open && is_open);
-        seen.closed += u64::from(was_open && !is_open);
-    }
-}
-
-impl Instance {
-    fn has_device_in(&self, address: usize, bytes: usize) -> bool {
-        let end = address.saturating_add(bytes);
-        self.device.is_some_and(|device| address < device.address.saturating_add(self.bytes) && device.address < end)
-    }
-
-    /// One end of the copy is this pair's device block.
-    fn partner_in(&self, call: &Copy) -> bool {
-        self.has_device_in(call.dst, call.bytes) || self.has_device_in(call.src, call.bytes)
-    }
-}
-
-impl Seen {
-    fn at(site: Site) -> Self {
-        Self { access: Access::CudaCall, offset: 0, site }
     }
 }

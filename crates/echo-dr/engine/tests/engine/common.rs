@@ -66,10 +66,10 @@ pub(crate) fn plan(pairs: Vec<Pair>) -> Plan {
         context: context(),
         threshold: 1,
         loop_site: None,
+        together: None,
         pairs,
         ineligible: Vec::new(),
         notes: Vec::new(),
-        together: None,
     }
 }
 

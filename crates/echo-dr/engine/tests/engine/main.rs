@@ -3,5 +3,6 @@
 mod analysis;
 mod common;
 mod exhaustive;
+mod malformed;
 mod unifier;
 mod windows;

@@ -422,6 +422,26 @@ fn zeroed_blocks_are_filled_unless_the_gpu_was_there_first() {
 }
 
 #[test]
+fn filling_with_zeroes_waits_where_the_host_must_not_touch_managed_memory() {
+    let orin = || Some(DeviceFacts { concurrent_managed_access: false, ..DEVICE_FACTS.into() });
+    let call = HostAlloc { site: HOST, bytes: N, align: 1, zeroed: true, thread: 1 };
+    for (device, waits) in [(orin as fn() -> _, &["wait"][..]), (facts, &[])] {
+        let run = Run::of(Pair { exclusive: true, ..pair(Direction::Both) });
+        run.unifier.launched(STREAM);
+        assert!(used(run.unifier.host_alloc(&run.device, device, call), true).is_some());
+        assert_eq!(run.device.log(), waits);
+    }
+    // As the second block it can't wait, so it stays apart.
+    for (device, joins) in [(orin as fn() -> _, false), (facts, true)] {
+        let run = Run::of(Pair { exclusive: true, first: First::Device, ..pair(Direction::Both) });
+        run.unifier.launched(STREAM);
+        let wanted = DeviceAlloc { site: DEVICE, bytes: N, thread: 1 };
+        let p = used(run.unifier.device_alloc(&run.device, device, wanted), false);
+        assert_eq!(used(run.unifier.host_alloc(&run.device, device, call), true), p.filter(|_| joins));
+    }
+}
+
+#[test]
 fn a_larger_alignment_is_left_to_the_real_call() {
     let run = Run::both();
     assert_eq!(run.malloc_as(4096, false, 1), None);

@@ -189,6 +189,16 @@ fn measurement() -> impl Strategy<Value = Measurement> {
     )
 }
 
+fn together() -> impl Strategy<Value = Together> {
+    measurement().prop_map(|of| Together {
+        trials: of.trials,
+        without: of.without,
+        with: of.with,
+        gain_ppm: of.gain_ppm,
+        gain_range_ppm: of.gain_range_ppm,
+    })
+}
+
 fn pair(id: u32) -> impl Strategy<Value = Pair> {
     let state = prop_oneof![
         Just(State::Candidate),
@@ -255,22 +265,15 @@ pub(crate) fn plan() -> impl Strategy<Value = Plan> {
         },
     );
     let notes = vec(select(vec![Note::UsesManagedMemory, Note::TraceTruncated, Note::NoCuda]), 0..3);
-    let together = option::of(measurement().prop_map(|found| Together {
-        trials: found.trials,
-        without: found.without,
-        with: found.with,
-        gain_ppm: found.gain_ppm,
-        gain_range_ppm: found.gain_range_ppm,
-    }));
-    (context(), pairs, option::of(site()), vec(ineligible, 0..3), notes, together).prop_map(
-        |(context, pairs, loop_site, ineligible, notes, together)| Plan {
+    (context(), pairs, (option::of(site()), option::of(together())), vec(ineligible, 0..3), notes).prop_map(
+        |(context, pairs, (loop_site, together), ineligible, notes)| Plan {
             context,
             threshold: 1,
             loop_site,
+            together,
             pairs,
             ineligible,
             notes,
-            together,
         },
     )
 }

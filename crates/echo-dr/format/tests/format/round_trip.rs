@@ -51,8 +51,8 @@ proptest! {
         prop_assert!(of(|record| matches!(record, Record::Frames(_))).eq(trace.frames.into_iter().map(Record::Frames)));
         prop_assert!(of(|record| matches!(record, Record::Finding(_))).eq(trace.findings.into_iter().map(Record::Finding)));
         prop_assert!(of(|record| matches!(record, Record::Seen(_))).eq(trace.seen.into_iter().map(Record::Seen)));
-        prop_assert_eq!(of(|record| matches!(record, Record::End(_))).last(), trace.end.map(Record::End));
-        let device = of(|record| matches!(record, Record::Device(_))).last();
+        prop_assert_eq!(of(|record| matches!(record, Record::End(_))).next_back(), trace.end.map(Record::End));
+        let device = of(|record| matches!(record, Record::Device(_))).next_back();
         let expected = device.or_else(|| header.context.device.clone().map(Record::Device));
         prop_assert_eq!(expected, trace.header.context.device.map(Record::Device));
         prop_assert_eq!(header.context.process, trace.header.context.process);

@@ -262,6 +262,20 @@ pub unsafe fn synchronize(_: Context) -> Result {
     wait.finish(engine)
 }
 
+/// `cuCtxSynchronize_v2`
+pub unsafe fn synchronize_of(context: Context, handle: Handle) -> Result {
+    check_handle(handle)?;
+    // SAFETY: it takes no pointer.
+    unsafe { synchronize(context) }
+}
+
+/// `cuCtxGetDevice_v2`
+pub unsafe fn get_device_of(context: Context, target: *mut c_int, handle: Handle) -> Result {
+    check_handle(handle)?;
+    // SAFETY: see the parent module.
+    unsafe { get_device(context, target) }
+}
+
 /// `cuCtxSetLimit`
 pub unsafe fn set_limit(_: Context, limit: c_int, value: usize) -> Result {
     let slot = usize::try_from(limit).ok().and_then(|limit| LIMITS.get(limit));

@@ -299,8 +299,6 @@ fn end(memory_type: c_uint, host: usize, device: DevicePtr) -> Result<(End, usiz
 
 /// Where a box lies that begins `x` bytes, `y` rows and `z` slices after `address`.
 fn place(address: usize, [x, y, z]: [usize; 3], pitch: usize, rows: usize, shape: &Shape) -> Result<Place> {
-    // A pitch of 0 is that of rows without a gap.
-    let pitch = if pitch == 0 { shape.width } else { pitch };
     if pitch < shape.width && shape.height.saturating_mul(shape.depth) > 1 {
         return Err(CuError::INVALID_VALUE);
     }
@@ -318,6 +316,10 @@ unsafe fn run_2d(context: Context, copy: *const Copy2D, stream: Option<usize>) -
     let shape = Shape { width, height, depth: 1 };
     let located = |side: End2D| -> Result<(End, Place)> {
         let (end, address) = end(side.memory_type, side.host, side.device)?;
+        // The box must lie in its rows.
+        if height > 1 && side.x.saturating_add(width) > side.pitch {
+            return Err(CuError::INVALID_VALUE);
+        }
         Ok((end, place(address, [side.x, side.y, 0], side.pitch, 0, &shape)?))
     };
     let ((from_end, from), (to_end, to)) = (located(from)?, located(to)?);

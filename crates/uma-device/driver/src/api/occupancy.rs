@@ -1,10 +1,11 @@
 //! Occupancy: how many blocks a "multiprocessor" (a core) would hold. A core runs one block at a time; the numbers are those of the limits that
 //! the device reports, so that programs size their grids as on a GPU.
 
-use super::attributes::{BLOCKS_PER_PROCESSOR, SHARED_PER_PROCESSOR, THREADS_PER_PROCESSOR};
+use super::attributes::{BLOCKS_PER_PROCESSOR, SHARED_PER_PROCESSOR, THREADS_PER_PROCESSOR, attribute};
 use super::kernel::kernel;
 use super::{Context, put};
 use crate::error::{CuError, Result};
+use crate::host::engine::settings;
 use std::ffi::{c_int, c_uint, c_void};
 
 /// Shared memory is handed out in units of this.
@@ -67,6 +68,65 @@ pub unsafe fn available_dynamic_shared(
     let free = each.saturating_sub(kernel.info.static_shared as usize).min(kernel.dynamic_limit() as usize);
     // SAFETY: see the parent module.
     unsafe { put(target, free) }
+}
+
+/// `CUoccupancyB2DSize`: bytes of dynamic shared memory for a block of so many threads.
+pub type SharedOf = Option<unsafe extern "C" fn(c_int) -> usize>;
+
+/// `cuOccupancyMaxPotentialBlockSize`
+pub unsafe fn max_potential_block_size(
+    context: Context,
+    grid: *mut c_int,
+    threads: *mut c_int,
+    function: *mut c_void,
+    shared_of: SharedOf,
+    dynamic_shared: usize,
+    limit: c_int,
+) -> Result {
+    // SAFETY: see the parent module.
+    unsafe {
+        max_potential_block_size_with_flags(context, grid, threads, function, shared_of, dynamic_shared, limit, 0)
+    }
+}
+
+/// `cuOccupancyMaxPotentialBlockSizeWithFlags`: the largest block of those with which a multiprocessor holds most threads.
+#[expect(clippy::too_many_arguments, reason = "the arguments are CUDA's")]
+pub unsafe fn max_potential_block_size_with_flags(
+    _: Context,
+    grid: *mut c_int,
+    threads: *mut c_int,
+    function: *mut c_void,
+    shared_of: SharedOf,
+    dynamic_shared: usize,
+    limit: c_int,
+    flags: c_uint,
+) -> Result {
+    /// `CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT`
+    const PROCESSORS: c_int = 16;
+    let kernel = kernel(function)?;
+    let limit = usize::try_from(limit).map_err(|_| CuError::INVALID_VALUE)?;
+    if grid.is_null() || threads.is_null() || flags & !1 != 0 {
+        return Err(CuError::INVALID_VALUE);
+    }
+    let most = kernel.info.max_threads as usize;
+    let most = if limit == 0 { most } else { limit.min(most) };
+    // Whole warps, and the limit itself.
+    let warp = uma_abi::WARP_SIZE as usize;
+    let sizes = (warp..most).step_by(warp).chain([most]);
+    let best = sizes.filter_map(|size| {
+        // SAFETY: the program gave the function for this.
+        let dynamic = shared_of.map_or(dynamic_shared, |shared_of| unsafe { shared_of(size as c_int) });
+        let fits = dynamic <= kernel.dynamic_limit() as usize;
+        let count = blocks(size, dynamic.saturating_add(kernel.info.static_shared as usize));
+        (fits && count > 0).then_some((count * size, size, count))
+    });
+    let (_, size, count) = best.max().unwrap_or_default();
+    let processors = attribute(PROCESSORS, &settings()?);
+    // SAFETY: see the parent module.
+    unsafe {
+        put(grid, count as c_int * processors)?;
+        put(threads, size as c_int)
+    }
 }
 
 #[cfg(test)]

@@ -81,9 +81,8 @@ pub unsafe fn malloc_managed(context: Context, target: *mut *mut c_void, bytes: 
 
 /// `cudaMallocHost`
 pub unsafe fn malloc_host(context: Context, target: *mut *mut c_void, bytes: usize) -> Result {
-    let driver = context.current()?;
     // SAFETY: see the parent module.
-    unsafe { allocated(target, bytes, |address| (driver.mem_alloc_host)(address.cast(), bytes)) }
+    unsafe { host_alloc(context, target, bytes, 0) }
 }
 
 /// `cudaHostAlloc`

@@ -1,4 +1,5 @@
-//! The table of the driver's functions that the runtime calls: name without version, and the CUDA version whose form is meant.
+//! The table of the driver's functions that the runtime calls: name without version, and the CUDA version whose form is meant. NVIDIA's runtime of
+//! CUDA 13.0 asks for each of these in this form.
 
 use super::types::{Copy2D, Copy3D, DevicePtr, Handle, HostFn, LaunchConfig, Location, StreamCallback};
 use super::{DEFAULT, Finder, PER_THREAD};
@@ -53,13 +54,13 @@ driver! {
     plain driver_get_version(*mut c_int) = c"cuDriverGetVersion" 2020;
     plain device_get_count(*mut c_int) = c"cuDeviceGetCount" 2000;
     plain device_get_name(*mut c_char, c_int, c_int) = c"cuDeviceGetName" 2000;
-    plain device_get_uuid(*mut [u8; 16], c_int) = c"cuDeviceGetUuid" 11040;
+    plain device_get_uuid(*mut [u8; 16], c_int) = c"cuDeviceGetUuid" 9020;
     plain device_total_mem(*mut usize, c_int) = c"cuDeviceTotalMem" 3020;
     plain device_get_attribute(*mut c_int, c_int, c_int) = c"cuDeviceGetAttribute" 2000;
     plain device_get_pci_bus_id(*mut c_char, c_int, c_int) = c"cuDeviceGetPCIBusId" 4010;
     plain device_can_access_peer(*mut c_int, c_int, c_int) = c"cuDeviceCanAccessPeer" 4000;
     plain primary_retain(*mut Handle, c_int) = c"cuDevicePrimaryCtxRetain" 7000;
-    plain primary_reset(c_int) = c"cuDevicePrimaryCtxReset" 11000;
+    plain primary_reset(c_int) = c"cuDevicePrimaryCtxReset" 7000;
     plain primary_set_flags(c_int, c_uint) = c"cuDevicePrimaryCtxSetFlags" 11000;
     plain primary_get_state(c_int, *mut c_uint, *mut c_int) = c"cuDevicePrimaryCtxGetState" 7000;
     plain ctx_get_current(*mut Handle) = c"cuCtxGetCurrent" 4000;
@@ -81,7 +82,6 @@ driver! {
     plain mem_alloc(*mut DevicePtr, usize) = c"cuMemAlloc" 3020;
     plain mem_alloc_managed(*mut DevicePtr, usize, c_uint) = c"cuMemAllocManaged" 6000;
     plain mem_alloc_pitch(*mut DevicePtr, *mut usize, usize, usize, c_uint) = c"cuMemAllocPitch" 3020;
-    plain mem_alloc_host(*mut *mut c_void, usize) = c"cuMemAllocHost" 3020;
     plain mem_host_alloc(*mut *mut c_void, usize, c_uint) = c"cuMemHostAlloc" 2020;
     streamed mem_alloc_async(*mut DevicePtr, usize, Handle) = c"cuMemAllocAsync" 11020;
     streamed mem_alloc_from_pool_async(*mut DevicePtr, usize, Handle, Handle) = c"cuMemAllocFromPoolAsync" 11020;

@@ -82,6 +82,8 @@ static void contexts(void) {
     EXPECT(current == made && made != primary);
     OK(cuCtxGetFlags(&flags));
     EXPECT(flags & CU_CTX_SCHED_SPIN);
+    OK(cuCtxSynchronize_v2(made));
+    IS(CUDA_ERROR_INVALID_CONTEXT, cuCtxSynchronize_v2(NULL));
     OK(cuCtxPushCurrent(primary));
     OK(cuCtxPopCurrent(&current));
     EXPECT(current == primary);
@@ -275,6 +277,13 @@ static void modules(void) {
     EXPECT(number == 1024);
     OK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&number, add, 1024, 0));
     EXPECT(number == 2);
+    int blocks, threads;
+    OK(cuOccupancyMaxPotentialBlockSize(&blocks, &threads, add, NULL, 0, 0));
+    EXPECT(threads == 1024 && blocks >= 2);
+    OK(cuOccupancyMaxPotentialBlockSize(&blocks, &threads, add, NULL, 0, 100));
+    // 32 blocks of 64 fill a multiprocessor; of 96 or 100 it holds fewer threads.
+    EXPECT(threads == 64);
+    IS(CUDA_ERROR_INVALID_VALUE, cuOccupancyMaxPotentialBlockSize(&blocks, NULL, add, NULL, 0, 0));
 
     for (int i = 0; i < COUNT; ++i) in[i] = i;
     OK(cuMemAlloc(&data, sizeof in));
