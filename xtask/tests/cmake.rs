@@ -85,4 +85,11 @@ fn a_project_builds_with_the_package_from_an_installation() {
     let (plain, managed, adaptive) = (run("plain"), run("managed"), run("adaptive"));
     assert_eq!((&plain.0, plain.1), (&managed.0, 0));
     assert_eq!((&plain.0, 1), (&adaptive.0, adaptive.1), "the runtime is linked, and tells of the pair");
+
+    // The program that was built without the plugin, as it is: the installed command finds the installed library.
+    let mut profile = Command::new(prefix.join("bin/echo-dr"));
+    profile.args(["profile", "--threshold", "1024", "--"]).arg(build.join("plain")).arg("60001").current_dir(&project);
+    profile.env("LD_LIBRARY_PATH", root().join("target/uma/lib")).env_remove("ECHO_DR_LIBRARY");
+    let said = succeed(&mut profile);
+    assert!(said.contains("20 copies between host and device"), "{said}");
 }

@@ -1,5 +1,7 @@
 //! How Echo's commands speak: results alone on standard output, progress on standard error and on a terminal only, sizes in the unit that
-//! fits. It knows nothing of what is said.
+//! fits. And what the numbers mean that they say.
+
+pub mod pages;
 
 use std::io::{self, Write};
 use std::time::Duration;

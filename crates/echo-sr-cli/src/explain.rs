@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 use codespan_reporting::term::termcolor::NoColor;
+use echo_cli::pages::{self, Page};
 use serde_json::json;
 
 use crate::Status;
 use crate::failure::Failure;
 use crate::finding::Finding;
 use crate::lint::{lines, print};
-use crate::pages::{self, Page};
 use crate::text::Renderer;
 
 /// What does a number (ESR210) or code (S1-device-value-overwritten) mean, and what helps?
@@ -57,7 +57,7 @@ impl Explain {
     }
 
     fn list(&self) -> Result<(), Failure> {
-        let pages = pages::all();
+        let pages = pages::all(pages::STATIC);
         if self.json {
             return lines(&pages.iter().map(row).collect::<Vec<_>>());
         }
@@ -75,7 +75,7 @@ fn row(page: &Page) -> serde_json::Value {
 /// Near codes are offered: those of the same condition.
 fn unknown(code: &str) -> String {
     let group = code.split('-').next().unwrap_or(code).to_ascii_uppercase();
-    let near: Vec<_> = pages::all()
+    let near: Vec<_> = pages::all(pages::STATIC)
         .into_iter()
         .filter(|page| page.code.to_ascii_uppercase().starts_with(&group))
         .map(|page| page.code)

@@ -8,9 +8,8 @@
 //! | `analysis.rs` | running them |
 //! | `finding.rs`, `baseline.rs` | what they found, once each, and what is known of it |
 //! | `text.rs`, `sarif.rs` | how it is shown |
-//! | `pages.rs` | `docs/remarks`, compiled in |
 //!
-//! It knows no LLVM: the analysis is in the plugin, which clang loads.
+//! How it speaks, and the pages of `docs/remarks`, are in `echo-cli`. It knows no LLVM: the analysis is in the plugin, which clang loads.
 
 mod analysis;
 mod baseline;
@@ -21,7 +20,6 @@ mod failure;
 mod finding;
 mod lint;
 mod nvcc;
-mod pages;
 mod plugin;
 mod sarif;
 mod survey;

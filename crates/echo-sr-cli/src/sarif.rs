@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use echo_cli::pages;
 use echo_report::{Outcome, PairReport, Place, ReasonReport};
 use serde_json::{Value, json};
 
 use crate::baseline::Fingerprint;
 use crate::finding::{Finding, demangled};
-use crate::pages;
 
 /// A unit that could not be analysed, and why.
 pub(crate) struct Failed {
@@ -22,7 +22,7 @@ const ROOT: &str = "SRCROOT";
 
 /// The log. `docs`: address of the pages, if there is one.
 pub(crate) fn log(findings: &[Finding], failed: &[Failed], root: &Path, docs: Option<&str>) -> Value {
-    let rules: Vec<Value> = pages::all().iter().map(|page| rule(page, docs)).collect();
+    let rules: Vec<Value> = pages::all(pages::STATIC).iter().map(|page| rule(page, docs)).collect();
     let results: Vec<Value> = findings.iter().flat_map(results).collect();
     let notifications: Vec<Value> = failed
         .iter()

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use comfy_table::{CellAlignment, Table, presets};
+use echo_cli::pages;
 use serde::Serialize;
 use walkdir::WalkDir;
 
@@ -12,7 +13,6 @@ use crate::Status;
 use crate::database::Entry;
 use crate::failure::Failure;
 use crate::lint::{Common, Results, complain, print};
-use crate::pages;
 
 /// How many pairs of the CUDA sources in a folder can be merged, and what keeps the others apart?
 #[derive(Debug, Args)]

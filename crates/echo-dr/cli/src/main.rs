@@ -2,7 +2,7 @@
 //!
 //! | file | |
 //! | --- | --- |
-//! | `profile.rs`, `analyze.rs`, `validate.rs`, `calibrate/`, `tune.rs`, `run.rs`, `report/`, `doctor/` | the commands |
+//! | `profile.rs`, `analyze.rs`, `validate.rs`, `calibrate/`, `tune.rs`, `run.rs`, `report/`, `doctor/`, `explain.rs` | the commands |
 //! | `steps.rs` | what the commands and `tune` have in common |
 //! | `launch.rs`, `program.rs`, `library.rs` | the program that is run, and the library that is loaded into it |
 //! | `files.rs`, `summary.rs` | traces and plans, for reading and for people |
@@ -16,6 +16,7 @@ mod calibrate;
 mod device;
 mod doctor;
 mod elf;
+mod explain;
 mod failure;
 mod files;
 mod launch;
@@ -54,6 +55,7 @@ enum Command {
     Calibrate(Box<calibrate::Calibrate>),
     Report(report::Report),
     Doctor(doctor::Doctor),
+    Explain(explain::Explain),
 }
 
 fn main() -> ExitCode {
@@ -67,6 +69,7 @@ fn main() -> ExitCode {
         Command::Calibrate(calibrate) => calibrate.run(),
         Command::Report(report) => report.run(),
         Command::Doctor(doctor) => doctor.run(),
+        Command::Explain(explain) => explain.run(),
     };
     match status {
         Ok(status) => ExitCode::from(status as u8),

@@ -92,6 +92,12 @@ fn text(report: &TuneReport) -> String {
     } else {
         text += &format!("{}\n", table(report));
     }
+    for sentence in why(report) {
+        text += &format!("{sentence}\n");
+    }
+    if let Some(why) = report.pairs.iter().find_map(|pair| pair.why_not.as_ref()) {
+        text += &format!("(`echo-dr explain {}` says what to do.)\n", why.number);
+    }
     if let Some(together) = &report.together {
         text += &format!("All enabled pairs together gain {}.\n", gain(together.gain_ppm, together.gain_range_ppm));
     }
@@ -109,7 +115,11 @@ fn text(report: &TuneReport) -> String {
 
 fn table(report: &TuneReport) -> Table {
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic);
+    table.load_preset(presets::UTF8_FULL_CONDENSED);
+    // In less than this, broken into many lines, it can't be read at all.
+    if table.width().is_none_or(|columns| columns >= 80) {
+        table.set_content_arrangement(ContentArrangement::Dynamic);
+    }
     table.set_header([
         "pair",
         "host buffer",
@@ -129,7 +139,7 @@ fn table(report: &TuneReport) -> Table {
             copies(pair.copies_per_iteration_milli),
             backend(pair),
             measured(pair).map_or_else(|| "-".to_owned(), |found| gain(found.gain_ppm, found.gain_range_ppm)),
-            state(pair),
+            brief(pair),
         ]);
     }
     table
@@ -169,7 +179,30 @@ pub(crate) fn gain(ppm: i64, (low, high): (i64, i64)) -> String {
     format!("{:.1} % ({:.1} to {:.1})", percent(ppm), percent(low), percent(high))
 }
 
-/// Enabled, or why not.
+/// Enabled, or why not, briefly: for a table's cell, with [`why`] below the table.
+fn brief(pair: &PairLine) -> String {
+    match &pair.why_not {
+        Some(why) => {
+            let at = pair.access.as_ref().map(|place| format!("\nat {}", place.text)).unwrap_or_default();
+            format!("{} {}{at}", why.number, why.name)
+        }
+        None => state(pair),
+    }
+}
+
+/// The sentences behind the numbers, each once.
+fn why(report: &TuneReport) -> Vec<String> {
+    let mut sentences: Vec<String> = Vec::new();
+    for why in report.pairs.iter().filter_map(|pair| pair.why_not.as_ref()) {
+        let sentence = format!("{}: {}", why.number, why.text);
+        if !sentences.contains(&sentence) {
+            sentences.push(sentence);
+        }
+    }
+    sentences
+}
+
+/// Enabled, or why not, in full.
 pub(crate) fn state(pair: &PairLine) -> String {
     match (&pair.state, &pair.why_not) {
         (State::Enabled, _) => "enabled".to_owned(),
@@ -177,7 +210,7 @@ pub(crate) fn state(pair: &PairLine) -> String {
         (State::Candidate, _) => "candidate, not validated".to_owned(),
         (State::Rejected(_), None) => "not enabled".to_owned(),
         (State::Rejected(_), Some(why)) => {
-            let at = pair.access.as_ref().map(|place| format!(" at {}", place.text)).unwrap_or_default();
+            let at = pair.access.as_ref().map(|place| format!(", at {}", place.text)).unwrap_or_default();
             format!("{} {}: {}{at}", why.number, why.name, why.text)
         }
     }

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use crate::common::{echo_dr, own, root, text};
 
-const COMMANDS: [&str; 8] = ["tune", "run", "profile", "analyze", "validate", "calibrate", "report", "doctor"];
+const COMMANDS: [&str; 9] =
+    ["tune", "run", "profile", "analyze", "validate", "calibrate", "report", "doctor", "explain"];
 
 #[test]
 fn every_command_has_help_with_its_exit_codes_and_json() {
@@ -19,6 +20,17 @@ fn every_command_has_help_with_its_exit_codes_and_json() {
             assert!(help.contains(part), "`{command} --help` has no {part}:\n{help}");
         }
     }
+}
+
+#[test]
+fn every_number_is_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let list = echo_dr(folder.path(), &["explain"]).ends(0).out;
+    assert!(list.contains("EDR340 host-touched") && list.contains("EDR389"), "{list}");
+    let page = echo_dr(folder.path(), &["explain", "host-touched"]).ends(0).out;
+    assert!(page.starts_with("# EDR340") && page.contains("What to do"), "{page}");
+    assert_eq!(echo_dr(folder.path(), &["explain", "EDR363", "--json"]).ends(0).json()["name"], "executable");
+    echo_dr(folder.path(), &["explain", "EDR999"]).ends(2);
 }
 
 #[test]

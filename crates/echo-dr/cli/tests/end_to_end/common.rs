@@ -111,7 +111,7 @@ impl Run {
 }
 
 /// A command in which programs find the CPU device, and nothing of the surroundings counts.
-fn prepared(program: impl AsRef<OsStr>) -> Command {
+pub(crate) fn prepared(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     command.env("LD_LIBRARY_PATH", uma().join("lib")).env("ECHO_DR_LIBRARY", library()).env_remove("LD_PRELOAD");
     for name in ["UMA_DEVICE_SCHEDULE", "UMA_DEVICE_ACCESS", "UMA_DEVICE_LINK", "UMA_DEVICE_POISON", "UMA_DEVICE_STATS"]
@@ -121,10 +121,10 @@ fn prepared(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// `echo-dr` in a folder.
+/// `echo-dr` in a folder; what hangs ends, and all that it has started.
 pub(crate) fn command(folder: &Path) -> Command {
-    let mut command = prepared(env!("CARGO_BIN_EXE_echo-dr"));
-    command.current_dir(folder);
+    let mut command = prepared("timeout");
+    command.arg("300").arg(env!("CARGO_BIN_EXE_echo-dr")).current_dir(folder);
     command
 }
 

@@ -28,24 +28,31 @@ struct Pair {
     verdict: String,
 }
 
-/// Lines of the buffers of pairs that only one of the two finds, and why.
+/// Pairs of which the two products say different things, by text of the line that allocates the host buffer.
+#[derive(Default)]
 struct Difference {
-    /// Pairs that Echo-SR declines, by text of the line that allocates the host buffer: Echo-DR sees a run and not all runs.
+    /// Echo-SR declines them: Echo-DR sees a run, not all runs.
     more: &'static [&'static str],
-    /// Pairs that the validation rejects.
+    /// Validation or calibration rejects them; Echo-SR declines them too.
     rejected: &'static [&'static str],
+    /// They are no candidates here.
+    missing: &'static [&'static str],
 }
 
 fn difference(name: &str) -> Difference {
     match name {
         // The host writes between the copies.
-        "figure2_s1" => Difference { more: &[], rejected: &["malloc(N)"] },
+        "figure2_s1" => Difference { rejected: &["malloc(N)"], ..Difference::default() },
         // The pointers are compared, and the outputs tell.
-        "figure2_s3" => Difference { more: &[], rejected: &["malloc(N)"] },
+        "figure2_s3" => Difference { rejected: &["malloc(N)"], ..Difference::default() },
         // The sizes are equal in every run, which Echo-SR can't prove.
-        "histogram" => Difference { more: &["frame(size)"], rejected: &[] },
-        "prefix_sum" => Difference { more: &["calloc(n"], rejected: &[] },
-        _ => Difference { more: &[], rejected: &[] },
+        "histogram" => Difference { more: &["frame(size)"], ..Difference::default() },
+        "prefix_sum" => Difference { more: &["calloc(n"], ..Difference::default() },
+        // Page-locked memory is left alone (EDR310).
+        "transpose" => {
+            Difference { missing: &["cudaMallocHost(&h_idata", "cudaMallocHost(&h_odata"], ..Difference::default() }
+        }
+        _ => Difference::default(),
     }
 }
 
@@ -111,6 +118,7 @@ fn check(sample: &Sample) -> String {
     let different = difference(&sample.name);
     for pair in &sample.pair {
         let wanted = match pair.verdict.as_str() {
+            _ if different.missing.contains(&pair.host.as_str()) => None,
             "merged" => Some(true),
             _ if different.more.contains(&pair.host.as_str()) => Some(true),
             _ if different.rejected.contains(&pair.host.as_str()) => Some(false),
@@ -121,8 +129,9 @@ fn check(sample: &Sample) -> String {
             writeln!(wrong, "{key:?} should be {wanted:?}, found are {found:?}").unwrap();
         }
     }
-    if found.len() != sample.pair.len() {
-        writeln!(wrong, "{} pairs instead of {}: {found:?}", found.len(), sample.pair.len()).unwrap();
+    let expected_pairs = sample.pair.len() - different.missing.len();
+    if found.len() != expected_pairs {
+        writeln!(wrong, "{} pairs instead of {expected_pairs}: {found:?}", found.len()).unwrap();
     }
 
     // With all that passed validation merged, gain or not.
