@@ -5,14 +5,14 @@
 //!
 //! | part | modules |
 //! | --- | --- |
-//! | hooks, which decide nothing | [`malloc`] (the family), [`table`] (CUDA), [`dlsym`] and [`proc_address`] (look-ups), [`io`], [`signals`], [`exit`] |
-//! | what a call means | [`heap`], [`ops`], [`abi`] |
-//! | what is done with it | [`session`]: [`record`] (profile, and with [`validate`] validate) or [`merge`] (optimise) |
-//! | call sites | [`sites`], [`modules`], [`elf`], [`stack`] |
-//! | the trace | [`recorder`], [`ring`], [`local`], [`trace`] |
-//! | validation's means | [`pages`], [`fault`], [`hostmem`] |
-//! | CUDA as Echo calls it | [`device`] |
-//! | ground | [`phase`], [`thread`], [`lookup`], [`arena`], [`tracked`], [`fork`], [`settings`], [`identity`], [`contain`], [`say`], [`sys`] |
+//! | hooks, which decide nothing | `malloc` (the family), `table` (CUDA), `dlsym` and `proc_address` (look-ups), `io`, `signals`, `exit` |
+//! | what a call means | `heap`, `ops`, `abi` |
+//! | what is done with it | `session`: `record` (profile, and with `validate` validate) or `merge` (optimise) |
+//! | call sites | `sites`, `modules`, `elf`, `stack` |
+//! | the trace | `recorder`, `ring`, `local`, `trace` |
+//! | validation's means | `pages`, `fault`, `hostmem` |
+//! | CUDA as Echo calls it | `device` |
+//! | ground | `phase`, `thread`, `lookup`, `arena`, `tracked`, `fork`, `settings`, `identity`, `contain`, `say`, `sys` |
 //!
 //! Rules: nothing allocates, locks or records before the phase is `Ready`, nor inside another hooked call of the same thread. The library's own
 //! memory comes from a heap of its own, never from the program's. It needs no CUDA library, and is silent but for sentences at the start.
