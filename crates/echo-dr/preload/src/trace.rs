@@ -1,7 +1,7 @@
 //! The trace file: who may write it, and writing lines to it.
 //!
 //! The file belongs to the first process of a run that opens it: it is locked while that process lives, and a process that finds it locked
-//! (started by the first one, say) writes to FILE.<pid>. Writes go to the kernel directly: the C library's are hooked.
+//! (started by the first one, say) writes to `FILE.<pid>`. Writes go to the kernel directly: the C library's are hooked.
 
 use std::ffi::{CStr, CString, c_int};
 use std::io;
