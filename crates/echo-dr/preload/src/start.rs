@@ -1,6 +1,7 @@
 //! The constructor: from `Cold` to `Ready` or `Off`, before the program's main.
 
 use std::ffi::CStr;
+use std::ffi::c_void;
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -182,5 +183,18 @@ fn another_malloc() -> Option<PathBuf> {
     // SAFETY: the name ends in NUL.
     let first = unsafe { real_dlsym(libc::RTLD_DEFAULT, c"malloc".as_ptr()) } as usize;
     let owner = modules.find(first)?;
-    (!modules.is_own(first)).then(|| owner.path.clone())
+    (!modules.is_own(first) && !is_stub(first)).then(|| owner.path.clone())
+}
+
+/// An executable at fixed addresses that takes a function's address has a stub of that name, which goes where the function is defined.
+fn is_stub(address: usize) -> bool {
+    const RTLD_DL_SYMENT: libc::c_int = 1;
+    const SHN_UNDEF: u16 = 0;
+    // SAFETY: all-zero is a valid Dl_info.
+    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+    let mut symbol: *mut c_void = std::ptr::null_mut();
+    // SAFETY: the address is only compared; both results are writable.
+    let found = unsafe { libc::dladdr1(address as *const c_void, &raw mut info, &raw mut symbol, RTLD_DL_SYMENT) };
+    // SAFETY: the loader gave an entry of a symbol table that is mapped as long as the executable.
+    found != 0 && !symbol.is_null() && unsafe { (*symbol.cast::<libc::Elf64_Sym>()).st_shndx } == SHN_UNDEF
 }

@@ -143,6 +143,15 @@ fn a_program_with_its_own_malloc_keeps_it_and_the_user_is_told_once() {
 }
 
 #[test]
+fn a_program_that_takes_mallocs_address_has_no_malloc_of_its_own() {
+    let folder = scratch();
+    let path = folder.path().join("trace");
+    let output = run(&mut profiled(program("stub_malloc", &["-no-pie", "-fno-pie"]), &path));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert_eq!(heap_blocks(&read(&path), 1_234_567).len(), 1);
+}
+
+#[test]
 fn sites_are_the_same_in_20_runs_at_random_addresses() {
     let mut first = None;
     let mut addresses = std::collections::BTreeSet::new();

@@ -30,14 +30,18 @@ fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
         let program = std::env::current_exe().expect("a test program has a path");
-        let target = program.ancestors().nth(3).expect("target/<profile>/deps/<program>");
+        let profile = program.ancestors().nth(2).expect("target/<profile>/deps/<program>");
+        let target = profile.parent().expect("target");
         let mut cargo = Command::new(env!("CARGO"));
         cargo
             .args(["build", "--quiet", "--package", "echo-dr-preload", "--target-dir"])
             .arg(target)
             .current_dir(root());
+        if profile.ends_with("release") {
+            cargo.arg("--release");
+        }
         assert!(cargo.status().expect("cargo runs").success(), "the library does not build");
-        target.join("debug/libecho_dr.so")
+        profile.join("libecho_dr.so")
     })
 }
 

@@ -11,12 +11,22 @@ use std::sync::OnceLock;
 use echo_dr_format::event::{Call, Event, HostKind};
 use echo_dr_format::trace::Trace;
 
-/// The library of this build.
-pub(crate) fn library() -> PathBuf {
-    let program = std::env::current_exe().expect("a test program has a path");
-    let path = program.parent().expect("which is in a folder").join("libecho_dr.so");
-    assert!(path.exists(), "{} is missing: cargo builds it before the tests of its package", path.display());
-    path
+/// The library, built where this test program was. (Cargo builds no shared library for a package's own tests.)
+pub(crate) fn library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let program = std::env::current_exe().expect("a test program has a path");
+        let profile = program.ancestors().nth(2).expect("target/<profile>/deps/<program>");
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--quiet", "--package", "echo-dr-preload"]);
+        cargo.args(["--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")]);
+        cargo.arg("--target-dir").arg(profile.parent().expect("target"));
+        if profile.ends_with("release") {
+            cargo.arg("--release");
+        }
+        assert!(cargo.status().expect("cargo runs").success(), "the library does not build");
+        profile.join("libecho_dr.so")
+    })
 }
 
 /// A folder of its own, removed at the end.
