@@ -15,7 +15,8 @@ pub struct FileIdentity {
     pub build_id: String,
     /// Size in bytes.
     pub bytes: u64,
-    /// FNV-1a of the contents.
+    /// FNV-1a of the contents; of a file of more than 8 MiB, of its first and last 4 MiB (libraries have hundreds, and this is computed at each
+    /// start of a program).
     pub hash: Hash64,
 }
 
