@@ -40,7 +40,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Find or install LLVM, the CUDA toolkit and what the tests for aarch64 need, and check each piece by running it.
+    /// Find or install LLVM, the CUDA toolkit and what the tests need besides, and check each piece by running it.
     Setup {
         /// Take the CUDA toolkit's wheels from this folder instead of downloading them.
         #[arg(long, value_name = "FOLDER")]
@@ -166,7 +166,7 @@ fn run(command: &Action, context: &Context) -> Result<(), Failure> {
     match command {
         Action::Setup { wheels } => {
             setup::complete(context, wheels.as_deref())?;
-            setup::complete_aarch64(context)
+            setup::complete_for_tests(context)
         }
         Action::Build { plugin } => {
             setup::complete(context, None)?;

@@ -11,7 +11,7 @@ use crate::tool;
 /// Runs everything. [`Failure::Result`] if a test fails.
 pub(crate) fn run(context: &Context) -> Result<(), Failure> {
     setup::complete(context, None)?;
-    setup::complete_aarch64(context)?;
+    setup::complete_for_tests(context)?;
     products::build(context)?;
 
     let mutants = ["test", "--package", "echo-sr", "--features", "mutants", "--test", "mutants"];

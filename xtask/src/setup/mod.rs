@@ -48,6 +48,12 @@ pub(crate) fn complete(context: &Context, offline_wheels: Option<&Path>) -> Resu
     Ok(())
 }
 
+/// Completes what only the tests need.
+pub(crate) fn complete_for_tests(context: &Context) -> Result<(), Failure> {
+    debian::install(context, &|| pieces::GUESTS.iter().filter(|piece| piece.find().is_none()).collect())?;
+    complete_aarch64(context)
+}
+
 /// Completes what `cargo xtask aarch64` needs besides; nothing on an aarch64 machine.
 pub(crate) fn complete_aarch64(context: &Context) -> Result<(), Failure> {
     if cfg!(target_arch = "aarch64") {

@@ -64,6 +64,12 @@ pub(crate) const AARCH64: &[Piece] = &[
     Piece { package: "qemu-user", kind: Kind::Program("qemu-aarch64") },
 ];
 
+/// What the tests of Echo-DR run with its library preloaded.
+pub(crate) const GUESTS: &[Piece] = &[
+    Piece { package: "libjemalloc-dev", kind: Kind::At("/usr/include/jemalloc/jemalloc.h") },
+    Piece { package: "python3-numpy", kind: Kind::At("/usr/lib/python3/dist-packages/numpy") },
+];
+
 /// The Rust compiler of [`AARCH64`].
 pub(crate) const AARCH64_RUSTC: &str = "/usr/bin/rustc";
 
