@@ -90,21 +90,24 @@ impl Symbols {
         place
     }
 
-    /// The place of a call stack, innermost frame first: that of the first frame in a module of the program's own.
+    /// The place of a call stack, innermost frame first: that of the first frame in a module of the program's own, or of the first one there
+    /// that has a source file: the frames before it are of a library that is linked in without.
     pub(crate) fn of_stack<'a>(&mut self, frames: impl IntoIterator<Item = (&'a Path, u64)>) -> Option<Place> {
-        let mut first = None;
+        let (mut first, mut bare) = (None, None);
         for (module, offset) in frames {
-            if is_library(module) {
-                first.get_or_insert((module, offset));
+            first.get_or_insert((module, offset));
+            if is_library(module) || bare.as_ref().is_some_and(|(of, _)| *of != module) {
                 continue;
             }
             let place = self.place(module, offset);
-            if place.file.as_deref().is_none_or(|file| !is_library_header(file)) && !is_linked_runtime(&place) {
+            if place.file.as_deref().is_some_and(|file| !is_library_header(file)) {
                 return Some(place);
             }
-            first.get_or_insert((module, offset));
+            if place.file.is_none() && !is_linked_runtime(&place) {
+                bare.get_or_insert((module, place));
+            }
         }
-        first.map(|(module, offset)| self.place(module, offset))
+        bare.map(|(_, place)| place).or_else(|| first.map(|(module, offset)| self.place(module, offset)))
     }
 }
 

@@ -45,20 +45,36 @@ fn library() -> &'static Path {
     })
 }
 
-/// A program, compiled without any plugin, for the CPU device. Kept, and compiled again when a source is younger.
+/// Which CUDA runtime a program has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Runtime {
+    /// The shared library.
+    Shared,
+    /// Linked in, as nvcc does where nothing is said.
+    Static,
+}
+
+/// A program with the shared runtime.
 pub(crate) fn program(source: &Path) -> PathBuf {
+    program_with(source, Runtime::Shared)
+}
+
+/// A program, compiled without any plugin, for the CPU device. Kept, and compiled again when a source is younger.
+pub(crate) fn program_with(source: &Path, runtime: Runtime) -> PathBuf {
     // Two tests may want the same program.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = root().join("target/dr-tests");
     fs::create_dir_all(&folder).expect("a folder for programs");
     let program = folder.join(source.file_stem().expect("a source has a name"));
+    let program = if runtime == Runtime::Static { program.with_extension("static") } else { program };
     let driver = uma().join("bin/uma-clang++");
     if !is_fresh(&program, source, &driver) {
-        let unfinished = program.with_extension("new");
+        let unfinished = folder.join("unfinished");
         let mut command = Command::new(&driver);
         command.args(["-O2", "-g"]).arg(source).arg("-o").arg(&unfinished).env_remove("ECHO_SR_OPTIONS");
-        command.arg("-L").arg(uma().join("lib")).args(["-lcudart", "-lpthread"]);
+        command.arg("-L").arg(uma().join("lib")).arg("-lpthread");
+        command.arg(if runtime == Runtime::Static { "-cudart=static" } else { "-cudart=shared" });
         let output = command.output().expect("the driver starts");
         assert!(output.status.success(), "{command:?}:\n{}", String::from_utf8_lossy(&output.stderr));
         fs::rename(&unfinished, &program).expect("the program");

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use crate::common::{command, counters, echo_dr, enable, plain, program, root, text};
+use crate::common::{Runtime, command, counters, echo_dr, enable, plain, program_with, root, text};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -77,10 +77,10 @@ fn copies(stats: &Path) -> u64 {
 }
 
 /// What is wrong with a sample.
-fn check(sample: &Sample) -> String {
+fn check(sample: &Sample, runtime: Runtime) -> String {
     let mut wrong = String::new();
     let folder = tempfile::tempdir().unwrap();
-    let app = program(&root().join(format!("cuda-samples/{}.cu", sample.name)));
+    let app = program_with(&root().join(format!("cuda-samples/{}.cu", sample.name)), runtime);
     let arguments: Vec<&str> = sample.test.iter().map(String::as_str).collect();
     let stats = folder.path().join("stats.json");
     let expected = plain(&app, &arguments, &[("UMA_DEVICE_STATS", text(&stats))]).ends(0).out;
@@ -162,7 +162,21 @@ fn check(sample: &Sample) -> String {
 fn tune_finds_what_echo_sr_merges_and_the_outputs_stay() {
     let mut wrong = String::new();
     for sample in catalogue() {
-        let found = check(&sample);
+        let found = check(&sample, Runtime::Shared);
+        if !found.is_empty() {
+            writeln!(wrong, "{}:\n{found}", sample.name).unwrap();
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// Binaries as nvcc links them: only the driver's functions can be seen, and the driver is opened at the first CUDA call, which in figure1
+/// comes after the host block.
+#[test]
+fn so_it_does_where_the_runtime_is_linked_in() {
+    let mut wrong = String::new();
+    for sample in catalogue().iter().filter(|sample| ["figure1", "figure2_s1", "vector_add"].contains(&&*sample.name)) {
+        let found = check(sample, Runtime::Static);
         if !found.is_empty() {
             writeln!(wrong, "{}:\n{found}", sample.name).unwrap();
         }
