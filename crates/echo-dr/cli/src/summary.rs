@@ -153,6 +153,12 @@ fn arrow(direction: Direction) -> &'static str {
     }
 }
 
+/// CUDA's version numbers as people write them: 13000 is 13.0.
+pub(crate) fn cuda_version(number: impl Into<i64>) -> String {
+    let number = number.into();
+    format!("{}.{}", number / 1000, number % 1000 / 10)
+}
+
 /// 2, 0.5.
 pub(crate) fn copies(milli: u64) -> String {
     if milli.is_multiple_of(1000) { (milli / 1000).to_string() } else { format!("{:.2}", milli as f64 / 1000.0) }

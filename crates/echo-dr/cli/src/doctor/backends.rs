@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::Finding;
 use crate::device::Device;
+use crate::summary;
 
 /// A backend on this device.
 #[derive(Clone, Debug, Serialize)]
@@ -52,11 +53,10 @@ pub(crate) fn describe(device: &Device) -> Finding {
     let value = |name: &str| device.attributes.iter().find(|(known, _)| *known == name).map_or(-1, |(_, value)| *value);
     let name = device.name.as_deref().unwrap_or("device 0");
     let what = format!(
-        "{name}, compute capability {}.{}, CUDA {}.{} (says {})",
+        "{name}, compute capability {}.{}, CUDA {} (says {})",
         value("ComputeCapabilityMajor"),
         value("ComputeCapabilityMinor"),
-        device.version / 1000,
-        device.version % 1000 / 10,
+        summary::cuda_version(device.version),
         device.asked
     );
     if device.facts().integrated {

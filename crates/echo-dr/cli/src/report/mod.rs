@@ -171,8 +171,8 @@ fn context(plan: &Plan) -> Vec<(String, String)> {
     ];
     if let Some(device) = &plan.context.device {
         rows.push(("GPU".to_owned(), format!("{} (compute {}.{})", device.name, device.compute.0, device.compute.1)));
-        rows.push(("CUDA driver".to_owned(), device.driver.to_string()));
-        rows.extend(device.runtime.map(|version| ("CUDA runtime".to_owned(), version.to_string())));
+        rows.push(("CUDA driver".to_owned(), summary::cuda_version(device.driver)));
+        rows.extend(device.runtime.map(|version| ("CUDA runtime".to_owned(), summary::cuda_version(version))));
     }
     rows
 }
