@@ -1,8 +1,9 @@
 //! The hooks of CUDA: one table makes the functions that the program calls, their slots, their counters, and the list for look-ups.
 //!
-//! A row names functions of one type that mean the same (the `_ptds` and `_ptsz` variants have the per-thread default stream), their
-//! the CUDA versions for which `cuGetProcAddress` gives this type, their arguments, and what to do: `call` is the observed call, `real` makes the real one. Rows decide nothing. Inside another hooked call,
-//! and before the library is ready, every function of the table only forwards.
+//! A row names functions of one type that mean the same (the `_ptds` and `_ptsz` variants have the per-thread default stream), the CUDA
+//! versions for which `cuGetProcAddress` gives this type, their arguments, and what to do: `call` is the observed call, `real` makes the real
+//! one. Rows decide nothing. Inside another hooked call, and before the library is ready, every function of the table only forwards.
+//! `docs/hooks.md` is the table for readers; a test writes it.
 //!
 //! Addresses and handles are numbers: nothing here dereferences them, except structures that the program passes by address.
 
@@ -570,5 +571,41 @@ table! {
     }
     by_hand {
     driver () [cuGetProcAddress cuGetProcAddress_v2];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::fmt::Write as _;
+
+    use super::{HOOKS, Layer};
+
+    /// The table in `docs/hooks.md`: a line for each function, with all its names.
+    fn table() -> String {
+        let mut text = String::from("| function | API | symbols that are hooked |\n| --- | --- | --- |\n");
+        let mut functions: BTreeMap<(bool, &str), Vec<&str>> = BTreeMap::new();
+        for hook in HOOKS {
+            functions.entry((hook.layer == Layer::Driver, hook.base())).or_default().push(hook.name);
+        }
+        for ((is_driver, base), mut names) in functions {
+            let api = if is_driver { "driver" } else { "runtime" };
+            names.sort_unstable();
+            writeln!(text, "| `{base}` | {api} | `{}` |", names.join("` `")).expect("text");
+        }
+        text
+    }
+
+    #[test]
+    fn the_page_has_all_hooks() {
+        const MARK: &str = "<!-- written by the tests of echo-dr-preload -->\n\n";
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/hooks.md");
+        let page = std::fs::read_to_string(path).expect("the page");
+        let (head, found) = page.split_once(MARK).expect("its mark");
+        if std::env::var_os("ECHO_BLESS").is_some() {
+            std::fs::write(path, format!("{head}{MARK}{}", table())).expect("written");
+            return;
+        }
+        assert_eq!(found, table(), "docs/hooks.md is another table; ECHO_BLESS=1 writes it");
     }
 }
