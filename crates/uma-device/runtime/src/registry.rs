@@ -5,7 +5,7 @@ use crate::driver::{self, Handle, check};
 use crate::error::{CudaError, Result};
 use std::collections::{HashMap, HashSet};
 use std::ffi::{CString, c_int, c_void};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 /// A device global of the program.
 #[derive(Clone, Debug)]
@@ -52,30 +52,10 @@ pub struct Registry {
     kernels: HashSet<usize>,
 }
 
-static REGISTRY: Mutex<Option<Registry>> = Mutex::new(None);
-
-/// The registry of this program. The driver may be called while it is locked.
-pub struct Locked(MutexGuard<'static, Option<Registry>>);
-
-/// Locks the registry.
-pub fn registry() -> Locked {
-    let mut guard = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);
-    guard.get_or_insert_default();
-    Locked(guard)
-}
-
-impl std::ops::Deref for Locked {
-    type Target = Registry;
-    fn deref(&self) -> &Registry {
-        // `registry` has put one there.
-        self.0.as_ref().unwrap_or_else(|| unreachable!("the registry is made when it is locked"))
-    }
-}
-
-impl std::ops::DerefMut for Locked {
-    fn deref_mut(&mut self) -> &mut Registry {
-        self.0.get_or_insert_default()
-    }
+/// The registry of this program, locked. The driver may be called meanwhile.
+pub fn registry() -> MutexGuard<'static, Registry> {
+    static REGISTRY: LazyLock<Mutex<Registry>> = LazyLock::new(Mutex::default);
+    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Module {

@@ -3,7 +3,7 @@
 use crate::error::{CuError, Result};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use uma_abi::{IMAGE_MAGIC, ImageHeader, ImageMetadata, KernelInfo};
 
 /// First word of the wrapper that compilers put around an image; its third field points to the image.
@@ -91,30 +91,10 @@ pub struct Registry {
     handles: usize,
 }
 
-static REGISTRY: Mutex<Option<Registry>> = Mutex::new(None);
-
-/// The registry of this program. Take it before the engine's lock, never after.
-pub struct Locked(MutexGuard<'static, Option<Registry>>);
-
-/// Locks the registry.
-pub fn registry() -> Locked {
-    let mut guard = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);
-    guard.get_or_insert_default();
-    Locked(guard)
-}
-
-impl std::ops::Deref for Locked {
-    type Target = Registry;
-    fn deref(&self) -> &Registry {
-        // `registry` has put one there.
-        self.0.as_ref().unwrap_or_else(|| unreachable!("the registry is made when it is locked"))
-    }
-}
-
-impl std::ops::DerefMut for Locked {
-    fn deref_mut(&mut self) -> &mut Registry {
-        self.0.get_or_insert_default()
-    }
+/// The registry of this program, locked. Take it before the engine's lock, never after.
+pub fn registry() -> MutexGuard<'static, Registry> {
+    static REGISTRY: LazyLock<Mutex<Registry>> = LazyLock::new(Mutex::default);
+    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The image that `data` is or wraps; empty when it is no image of ours.
