@@ -122,18 +122,61 @@ impl Walk {
     }
 }
 
+/// The walks that a thread remembers. Calls of one loop come by the same registers and differ in a return address only, but they come in the
+/// same order each round: what followed the last walk before is looked at first.
+struct Remembered {
+    walks: [Walk; REMEMBERED],
+    /// By walk: the one that came after it.
+    after: [usize; REMEMBERED],
+    last: usize,
+    /// Which one gives way to the next.
+    oldest: usize,
+}
+
+impl Remembered {
+    fn new() -> Box<Self> {
+        Box::new(Self { walks: [Walk::NONE; REMEMBERED], after: [0; REMEMBERED], last: 0, oldest: 0 })
+    }
+
+    fn find(&mut self, start: Registers, bounds: &Range<usize>) -> Option<&Walk> {
+        let expected = self.after[self.last];
+        let found = if self.walks[expected].is_still(start, bounds) {
+            expected
+        } else {
+            self.walks.iter().position(|walk| walk.is_still(start, bounds))?
+        };
+        Some(self.came(found))
+    }
+
+    fn add(&mut self, walk: &Walk) {
+        let place = self.oldest;
+        self.oldest = (place + 1) % REMEMBERED;
+        self.walks[place] = *walk;
+        self.came(place);
+    }
+
+    fn came(&mut self, place: usize) -> &Walk {
+        self.after[self.last] = place;
+        self.last = place;
+        &self.walks[place]
+    }
+
+    fn forget(&mut self) {
+        self.walks.fill(Walk::NONE);
+    }
+}
+
 /// What a thread needs to walk its stack.
 pub(crate) struct Walker {
     modules: Arc<Modules>,
     cache: framehop::CacheNative<MustNotAllocateDuringUnwind>,
-    remembered: Box<[Walk; REMEMBERED]>,
+    remembered: Box<Remembered>,
 }
 
 impl Walker {
     /// For the objects that are loaded now. Allocates, on Echo's own heap.
     pub(crate) fn new() -> Self {
-        let remembered = Box::new([Walk::NONE; REMEMBERED]);
-        Self { modules: modules::current(), cache: framehop::CacheNative::new_in(), remembered }
+        Self { modules: modules::current(), cache: framehop::CacheNative::new_in(), remembered: Remembered::new() }
     }
 
     /// The objects that the last walk knew.
@@ -145,15 +188,13 @@ impl Walker {
     pub(crate) fn walk(&mut self, start: Registers) -> (Site, Frames) {
         if modules::generation() != self.modules.generation() {
             self.modules = modules::current();
-            self.remembered.fill(Walk::NONE);
+            self.remembered.forget();
         }
         let bounds = stack::above(start.sp);
-        let place = (start.sp / 16 + start.pc) % REMEMBERED;
-        if let Some(bounds) = &bounds {
-            let known = &self.remembered[place];
-            if known.is_still(start, bounds) {
-                return (known.site, known.frames);
-            }
+        if let Some(bounds) = &bounds
+            && let Some(known) = self.remembered.find(start, bounds)
+        {
+            return (known.site, known.frames);
         }
         let mut walk = Walk { start, ..Walk::NONE };
         let mut words = 0;
@@ -168,7 +209,7 @@ impl Walker {
         walk.site = self.identity(&walk.frames);
         if bounds.is_some() && words <= WORDS {
             walk.len = words;
-            self.remembered[place] = walk;
+            self.remembered.add(&walk);
         }
         (walk.site, walk.frames)
     }
