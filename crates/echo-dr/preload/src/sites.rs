@@ -11,7 +11,7 @@ use echo_dr_format::site::{SITE_DEPTH, Site};
 use framehop::{FrameAddress, MustNotAllocateDuringUnwind, Unwinder as _};
 
 use crate::modules::{self, Modules};
-use crate::stack;
+use crate::stack::{self, Words};
 
 /// Frames of this library that may precede the program's first, at most.
 const OWN_FRAMES: usize = 32;
@@ -99,9 +99,7 @@ const WORDS: usize = 2 * (OWN_FRAMES + SITE_DEPTH);
 #[derive(Clone, Copy)]
 struct Walk {
     start: Registers,
-    words: [(usize, u64); WORDS],
-    /// 0: nothing is remembered here.
-    len: usize,
+    words: Words<WORDS>,
     site: Site,
     frames: Frames,
 }
@@ -109,16 +107,13 @@ struct Walk {
 impl Walk {
     const NONE: Self = Self {
         start: Registers::NONE,
-        words: [(0, 0); WORDS],
-        len: 0,
+        words: Words::NONE,
         site: Site(0),
         frames: Frames { addresses: [0; SITE_DEPTH], len: 0 },
     };
 
     fn is_still(&self, start: Registers, bounds: &Range<usize>) -> bool {
-        self.len > 0
-            && self.start == start
-            && self.words[..self.len].iter().all(|&(address, word)| stack::read(Some(bounds), address) == Some(word))
+        self.start == start && self.words.still_hold(bounds)
     }
 }
 
@@ -197,18 +192,14 @@ impl Walker {
             return (known.site, known.frames);
         }
         let mut walk = Walk { start, ..Walk::NONE };
-        let mut words = 0;
+        let mut is_whole = bounds.is_some();
         walk.frames = self.frames(start, |address| {
             let word = stack::read(bounds.as_ref(), address)?;
-            if let Some(entry) = walk.words.get_mut(words) {
-                *entry = (address, word);
-            }
-            words += 1;
+            is_whole &= walk.words.note(address, word);
             Some(word)
         });
         walk.site = self.identity(&walk.frames);
-        if bounds.is_some() && words <= WORDS {
-            walk.len = words;
+        if is_whole {
             self.remembered.add(&walk);
         }
         (walk.site, walk.frames)
