@@ -335,6 +335,14 @@ impl Writer {
         SAY.say(&format!("the trace can't be written, the program goes on without: {error}"));
     }
 
+    fn event(&mut self, event: Event) {
+        if !event.write_line(&mut self.buffer) {
+            self.line(&Record::Event(event));
+        } else if self.buffer.len() > PIECE {
+            self.send();
+        }
+    }
+
     fn line(&mut self, record: &Record) {
         let before = self.buffer.len();
         match serde_json::to_writer(&mut self.buffer, record) {
@@ -352,7 +360,7 @@ impl Writer {
             // SAFETY: the writer's lock is held, so this is the only consumer.
             while let Some(Entry { time, took, site, api, call }) = unsafe { local.ring.pop() } {
                 self.open();
-                self.line(&Record::Event(Event { time, took, thread, site, api: api.into(), call }));
+                self.event(Event { time, took, thread, site, api: api.into(), call });
                 let counter = if self.file.is_some() { &WRITTEN } else { &LOST };
                 counter.fetch_add(1, Ordering::Relaxed);
             }
