@@ -76,7 +76,9 @@ impl SampleReport {
                 let (part, bound) = (percent(part), bound * 100.0);
                 problems.push(format!("{}: {what} adds {part} to a round, more than {bound} %", self.name));
             }
-            if let Some(ratio) = ratio.filter(|ratio| ratio.low > 1.0 + bound) {
+            // A machine on which two runs of the same are so far apart shows nothing.
+            let noise = self.usual.again.map_or(1.0, |again| again.high.max(1.0 / again.low.max(f64::MIN_POSITIVE)));
+            if let Some(ratio) = ratio.filter(|ratio| ratio.low > (1.0 + bound) * noise) {
                 let bound = 1.0 + bound;
                 problems.push(format!(
                     "{}: rounds {what} to rounds without: {}, more than {bound}",
@@ -251,6 +253,13 @@ mod tests {
     fn a_ratio_that_may_be_noise_breaks_nothing() {
         let wide = Some(Estimate { low: 0.9, median: 1.1, high: 1.3 });
         assert_eq!(problems(|sample| (sample.usual.profiled, sample.usual.planned) = (wide, wide)), [""; 0]);
+    }
+
+    #[test]
+    fn a_ratio_within_what_two_runs_of_the_same_differ_by_breaks_nothing() {
+        let again = Some(Estimate { low: 0.9, median: 0.95, high: 1.0 });
+        assert_eq!(problems(|sample| (sample.usual.again, sample.usual.profiled) = (again, exactly(1.1))), [""; 0]);
+        assert_eq!(problems(|sample| (sample.usual.again, sample.usual.profiled) = (again, exactly(1.2))).len(), 1);
     }
 
     #[test]
