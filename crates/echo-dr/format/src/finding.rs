@@ -48,8 +48,11 @@ pub enum Trouble {
     DeviceWriteLost,
     /// A copy links a block with another one than its partner.
     WrongPartner,
-    /// The host touched h while some GPU work was in flight. No reason to reject, but managed memory must not be used where access is exclusive.
+    /// The host touched h while some GPU work was in flight. No reason to reject, but managed memory must not be used where access is exclusive,
+    /// and where the GPU reaches all memory of the process nobody knows whether it touched h too.
     NotExclusive(Access),
+    /// The GPU failed when the host blocks of page-locked pairs were none that it can reach, so a kernel uses one of them without a copy.
+    ReachedByGpu,
 }
 
 /// One observation. Validation writes the first of each kind for a pair and counts the rest.

@@ -42,6 +42,18 @@ fn code_of(result: Result<(), echo_rt::CudaError>) -> c_int {
     result.map_or_else(|error| error.0, |()| 0)
 }
 
+/// What a function of CUDA that allocates does. `out` isn't null.
+fn give(decision: AllocDecision, out: *mut usize, real: Forward<'_>) -> c_int {
+    match decision {
+        AllocDecision::Forward => real(),
+        AllocDecision::Use { address, .. } => {
+            // SAFETY: the program passes a place for the address, which isn't null.
+            unsafe { *out = address };
+            0
+        }
+    }
+}
+
 impl Merge {
     pub(crate) fn new(plan: Plan, path: PathBuf, with_times: bool) -> Self {
         let unifier = Unifier::new(&plan);
@@ -103,7 +115,8 @@ impl Merge {
         let decision = sys::keeping_errno(|| {
             contain(AllocDecision::Forward, || {
                 let Some(cuda) = Real::current() else { return AllocDecision::Forward };
-                let call = HostAlloc { site: self.site(token), bytes, align, zeroed, thread: thread::number() };
+                let (site, thread) = (self.site(token), thread::number());
+                let call = HostAlloc { site, bytes, align, zeroed, page_locked: false, thread };
                 self.unifier.host_alloc(&cuda, || self.facts(token), call)
             })
         });
@@ -127,6 +140,36 @@ impl Merge {
         contain(FreeDecision::Forward, || self.unifier.host_free(&cuda, address));
     }
 
+    pub(crate) fn page_locked_alloc(
+        &self,
+        call: &Observed<'_>,
+        out: *mut usize,
+        bytes: usize,
+        real: Forward<'_>,
+    ) -> c_int {
+        if out.is_null() || !self.unifier.wants_size(bytes) {
+            return real();
+        }
+        let cuda = Real::of(call.hook.layer);
+        let (site, thread) = (self.site(call.token), thread::number());
+        let wanted = HostAlloc { site, bytes, align: 1, zeroed: false, page_locked: true, thread };
+        let decide = || self.unifier.host_alloc(&cuda, || self.facts(call.token), wanted);
+        give(contain(AllocDecision::Forward, decide), out, real)
+    }
+
+    pub(crate) fn page_locked_free(&self, call: &Observed<'_>, address: usize, real: Forward<'_>) -> c_int {
+        let cuda = Real::of(call.hook.layer);
+        match contain(FreeDecision::Forward, || self.unifier.page_locked_free(&cuda, address)) {
+            FreeDecision::Forward => real(),
+            FreeDecision::Done(result) => code_of(result),
+        }
+    }
+
+    /// The program asks what an address is, or does something with it that is for memory of another kind than p.
+    pub(crate) fn queried(&self, address: usize) {
+        contain((), || self.unifier.queried(address));
+    }
+
     pub(crate) fn realloc(&self, address: usize) -> ReallocDecision {
         contain(ReallocDecision::Forward, || self.unifier.realloc(address))
     }
@@ -138,14 +181,7 @@ impl Merge {
         let cuda = Real::of(call.hook.layer);
         let wanted = DeviceAlloc { site: self.site(call.token), bytes, thread: thread::number() };
         let decide = || self.unifier.device_alloc(&cuda, || self.facts(call.token), wanted);
-        match contain(AllocDecision::Forward, decide) {
-            AllocDecision::Forward => real(),
-            AllocDecision::Use { address, .. } => {
-                // SAFETY: the program passes a place for the address, which isn't null.
-                unsafe { *out = address };
-                0
-            }
-        }
+        give(contain(AllocDecision::Forward, decide), out, real)
     }
 
     pub(crate) fn device_free(
@@ -230,6 +266,10 @@ impl Merge {
                 // Told of a failed launch too: a sticky error comes from work that began.
                 self.unifier.launched(stream);
                 code
+            }
+            Call::HostRegister { ptr, .. } => {
+                self.queried(ptr as usize);
+                real()
             }
             Call::Set { dst, stream, .. } => {
                 contain((), || self.unifier.set(dst as usize));

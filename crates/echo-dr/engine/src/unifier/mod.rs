@@ -126,6 +126,17 @@ impl Unifier {
         }
     }
 
+    /// The program asks CUDA about an address, gives advice on it or page-locks it. It is told of p; what it does then was not profiled.
+    pub fn queried(&self, address: usize) {
+        if !self.near.may_be_in(address) || self.forked.load(Ordering::Acquire) {
+            return;
+        }
+        let mut table = self.lock();
+        if let Some(pair) = table.containing(address).map(|block| block.pair) {
+            self.retire(&mut table, pair, Deviation::Queried);
+        }
+    }
+
     /// GPU work was put into a stream: a launch, a graph, a set, a host function. Told after the call.
     pub fn launched(&self, stream: Stream) {
         self.pending.launched(stream);
@@ -163,7 +174,9 @@ impl Unifier {
             return ResetDecision::Forward;
         }
         let mut table = self.lock();
-        if let Some(pair) = table.blocks().iter().find(|block| block.host == View::Live).map(|block| block.pair) {
+        // Page-locked memory would go with the reset, as device memory does.
+        let stays = |block: &&Block| block.host == View::Live && !self.pairs[block.pair].page_locked;
+        if let Some(pair) = table.blocks().iter().find(stays).map(|block| block.pair) {
             self.retire(&mut table, pair, Deviation::ResetPostponed);
             return ResetDecision::WaitInstead;
         }
@@ -175,7 +188,7 @@ impl Unifier {
                 return ResetDecision::Forward;
             };
             drop(table);
-            // Device memory would go with the reset; what is left of p goes now.
+            // What the program had here would go with the reset; what is left of p goes now.
             let _ = block.merged.release(cuda);
             table = self.lock();
         }

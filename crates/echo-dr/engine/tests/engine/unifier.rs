@@ -112,7 +112,7 @@ impl Run {
     }
 
     fn malloc_as(&self, align: usize, zeroed: bool, thread: u64) -> Option<usize> {
-        let call = HostAlloc { site: HOST, bytes: N, align, zeroed, thread };
+        let call = HostAlloc { site: HOST, bytes: N, align, zeroed, page_locked: false, thread };
         used(self.unifier.host_alloc(&self.device, facts, call), zeroed)
     }
 
@@ -230,7 +230,7 @@ fn everything_else_is_forwarded() {
     }
     assert!(run.unifier.is_near(p) && run.unifier.is_near(p + N - 1));
     assert_eq!(run.copy(0x1000, 0x2000, CopyKind::HostToDevice), CopyDecision::Forward);
-    let other = HostAlloc { site: Site(0x9999), bytes: N, align: 1, zeroed: false, thread: 1 };
+    let other = HostAlloc { site: Site(0x9999), bytes: N, align: 1, zeroed: false, page_locked: false, thread: 1 };
     assert_eq!(run.unifier.host_alloc(&run.device, facts, other), AllocDecision::Forward);
     run.deviated(&[]);
 }
@@ -351,7 +351,7 @@ fn another_size_at_a_site_is_counted() {
     (other.id, other.host, other.device, other.bytes) = (1, Site(7), Site(8), 2 * N as u64);
     let unifier = Unifier::new(&plan(vec![pair(Direction::Both), other]));
     let device = Device::default();
-    let call = HostAlloc { site: HOST, bytes: 2 * N, align: 1, zeroed: false, thread: 1 };
+    let call = HostAlloc { site: HOST, bytes: 2 * N, align: 1, zeroed: false, page_locked: false, thread: 1 };
     assert_eq!(unifier.host_alloc(&device, facts, call), AllocDecision::Forward);
     assert_eq!(unifier.deviations(), [(Deviation::OtherSize, 1)]);
 }
@@ -381,7 +381,7 @@ fn a_backend_that_the_device_does_not_allow_is_not_used() {
     run.deviated(&[Deviation::BackendUnusable]);
     let run = Run::both();
     let exclusive = DeviceFacts { concurrent_managed_access: false, ..DEVICE_FACTS.into() };
-    let call = HostAlloc { site: HOST, bytes: N, align: 1, zeroed: false, thread: 1 };
+    let call = HostAlloc { site: HOST, bytes: N, align: 1, zeroed: false, page_locked: false, thread: 1 };
     assert_eq!(run.unifier.host_alloc(&run.device, || Some(exclusive), call), AllocDecision::Forward);
     let run = Run::both();
     assert_eq!(run.unifier.host_alloc(&run.device, || None, call), AllocDecision::Forward, "another device");
@@ -424,7 +424,7 @@ fn zeroed_blocks_are_filled_unless_the_gpu_was_there_first() {
 #[test]
 fn filling_with_zeroes_waits_where_the_host_must_not_touch_managed_memory() {
     let orin = || Some(DeviceFacts { concurrent_managed_access: false, ..DEVICE_FACTS.into() });
-    let call = HostAlloc { site: HOST, bytes: N, align: 1, zeroed: true, thread: 1 };
+    let call = HostAlloc { site: HOST, bytes: N, align: 1, zeroed: true, page_locked: false, thread: 1 };
     for (device, waits) in [(orin as fn() -> _, &["wait"][..]), (facts, &[])] {
         let run = Run::of(Pair { exclusive: true, ..pair(Direction::Both) });
         run.unifier.launched(STREAM);
@@ -561,7 +561,7 @@ fn many_threads_at_once_lose_nothing() {
             let (unifier, device) = (&unifier, &device);
             scope.spawn(move || {
                 for _ in 0..500 {
-                    let call = HostAlloc { site: HOST, bytes: N, align: 1, zeroed: false, thread };
+                    let call = HostAlloc { site: HOST, bytes: N, align: 1, zeroed: false, page_locked: false, thread };
                     let p = used(unifier.host_alloc(device, facts, call), false).expect("p");
                     let call = DeviceAlloc { site: DEVICE, bytes: N, thread };
                     assert_eq!(used(unifier.device_alloc(device, facts, call), false), Some(p));

@@ -28,6 +28,7 @@ impl Memory for Machine {
     fn protect(&self, start: usize, _: usize, protection: Protection) {
         self.pages.borrow_mut().insert(start, protection);
     }
+    fn drain(&self) {}
     fn host_digest(&self, address: usize, _: usize) -> u64 {
         Fnv1a::of(&self.host.borrow()[&address])
     }
