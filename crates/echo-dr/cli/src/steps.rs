@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use echo_dr_engine::Options;
 use echo_dr_format::finding::Trouble;
-use echo_dr_format::plan::{Plan, Rejection, State};
+use echo_dr_format::plan::{Pair, Plan, Rejection, State};
 use echo_dr_format::reason::Decline;
 use echo_dr_format::trace::Trace;
 
@@ -66,9 +66,9 @@ pub(crate) fn validate(launch: &Launch, plan: &mut Plan, to: &Path) -> Result<Tr
     ];
     files::write_plan(plan, &file)?;
     let mut trace = recorded(launch, "it was validated", &mode, to);
-    // The GPU can't reach the page-locked blocks of pairs in this run. If the program failed, or its GPU work did, that may be why; with those blocks
-    // as they were it is the program's own failure, and a failed run says nothing of the other pairs.
-    if gpu_may_have_failed(&trace) && reject_page_locked(plan) {
+    // The GPU is kept from host blocks that it could reach. If the program failed, or its GPU work did, that may be why. With those blocks as they were
+    // it is the program's own failure, and a failed run says nothing of the other pairs.
+    if gpu_may_have_failed(&trace) && reject_reachable(plan) {
         files::write_plan(plan, &file)?;
         trace = recorded(launch, "it was validated", &mode, to);
     }
@@ -84,10 +84,12 @@ fn gpu_may_have_failed(trace: &Result<Trace, Failure>) -> bool {
     }
 }
 
-/// Rejects the pairs of page-locked memory that were candidates; false if there was none.
-fn reject_page_locked(plan: &mut Plan) -> bool {
+/// Rejects the candidates whose host blocks a kernel could use without a copy; false if there was none.
+fn reject_reachable(plan: &mut Plan) -> bool {
+    let reaches_all = plan.context.device.as_ref().is_some_and(|device| device.attributes.pageable_memory_access);
     let mut any = false;
-    for pair in plan.pairs.iter_mut().filter(|pair| pair.page_locked && pair.state == State::Candidate) {
+    let is_reachable = |pair: &&mut Pair| pair.state == State::Candidate && (pair.page_locked || reaches_all);
+    for pair in plan.pairs.iter_mut().filter(is_reachable) {
         pair.state = State::Rejected(Rejection { reason: Decline::ReachedByGpu, site: None });
         any = true;
     }

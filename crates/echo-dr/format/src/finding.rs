@@ -51,7 +51,7 @@ pub enum Trouble {
     /// The host touched h while some GPU work was in flight. No reason to reject, but managed memory must not be used where access is exclusive,
     /// and where the GPU reaches all memory of the process nobody knows whether it touched h too.
     NotExclusive(Access),
-    /// The GPU failed when the host blocks of page-locked pairs were none that it can reach, so a kernel uses one of them without a copy.
+    /// The GPU failed, in a run in which it can't reach the host block: a kernel may use it without a copy.
     ReachedByGpu,
 }
 

@@ -177,8 +177,8 @@ pub enum Decline {
     /// The GPU changes d outside the windows, or an upload replaces what it wrote.
     #[error("the GPU changes it, and the host's own value is needed afterwards")]
     DeviceWriteLost,
-    /// A kernel uses the page-locked host block without a copy.
-    #[error("the GPU reaches the page-locked host block without a copy: the program fails where it can't")]
+    /// A kernel uses the host block without a copy.
+    #[error("the GPU reaches the host block without a copy: the program fails where it can't")]
     ReachedByGpu,
     /// The GPU reaches all memory of the process, and whether it touches h could not be watched.
     #[error("the GPU can reach any host memory here, and whether it reaches the host block could not be watched")]

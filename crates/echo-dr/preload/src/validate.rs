@@ -56,7 +56,7 @@ pub(crate) fn finish() {
     let Some(validator) = get().filter(|_| !DONE.swap(true, Ordering::AcqRel)) else { return };
     // CUDA's calls are Echo's here, not the program's.
     let _token = Token::regardless_of_phase();
-    if validator.windows.watches_page_locked()
+    if validator.windows.keeps_from_gpu()
         && let Some(real) = Real::current()
     {
         // The program may never have asked how its last kernels ended.

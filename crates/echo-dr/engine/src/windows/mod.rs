@@ -297,18 +297,18 @@ impl Windows {
     }
 
     /// A CUDA call reports that the GPU failed, in a way from which a context does not recover. The program did not fail when profiled, with host
-    /// blocks that the GPU can reach: a kernel uses one of the page-locked ones, and nobody says which.
+    /// blocks that the GPU can reach: a kernel uses one of those without a copy, and nobody says which.
     pub fn device_failed(&self, memory: &impl Memory) {
         let Some(mut watch) = self.lock() else { return };
-        for pair in (0..self.pairs.len()).filter(|&pair| self.pairs[pair].page_locked) {
+        for pair in (0..self.pairs.len()).filter(|&pair| self.pairs[pair].page_locked || self.reaches_all) {
             self.reject(&mut watch, memory, pair, Trouble::ReachedByGpu, None);
         }
     }
 
-    /// Some host block of page-locked memory is watched.
+    /// Outside of this run the GPU could reach some host block that is watched.
     #[must_use]
-    pub fn watches_page_locked(&self) -> bool {
-        self.pairs.iter().any(|pair| pair.page_locked)
+    pub fn keeps_from_gpu(&self) -> bool {
+        self.reaches_all || self.pairs.iter().any(|pair| pair.page_locked)
     }
 
     /// A stream was created.
