@@ -162,7 +162,7 @@ pub enum Decline {
     },
     /// One side of the copies is no recorded block.
     #[error(
-        "one side of its copies is no heap or device block that was recorded (stack, static or mapped memory, or a block below the threshold)"
+        "one side of its copies is no allocated block that was recorded (stack, static or mapped memory, or a block below the threshold)"
     )]
     UnrecordedMemory,
     /// The host touches h while the GPU uses the pair.

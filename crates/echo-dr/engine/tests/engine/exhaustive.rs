@@ -670,7 +670,6 @@ fn all_programs_of_six_calls_do_merged_what_they_do_apart() {
     let mut tally = Tally::default();
     extend(&mut Vec::new(), (false, false), 6, &mut tally);
     // The test would prove nothing if nothing was merged.
-    eprintln!("{tally:?}");
     assert!(tally.validated > 1000 && tally.page_locked > 500, "{tally:?}");
 }
 
