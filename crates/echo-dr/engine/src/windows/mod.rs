@@ -250,6 +250,10 @@ impl Windows {
         let Some(mut watch) = self.lock() else { return };
         let scene = self.scene(memory, watch.joined);
         if let Some((place, way)) = self.link(&watch, call) {
+            if self.reaches_all && call.asynchronous {
+                // Such a device may copy from and to the pages themselves, after the call.
+                memory.drain();
+            }
             let instance = &watch.instances[place];
             if self.reaches_all && instance.lent != watch.begun {
                 // Another thread gave the GPU work while the pages were open.

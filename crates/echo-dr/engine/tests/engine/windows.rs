@@ -1,7 +1,7 @@
 //! Validation against a device and pages that are made up: every access that a merged buffer would answer otherwise is found, and the
 //! patterns of ordinary programs are not.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 use crate::common::{DEVICE, DOWNLOAD, HOST, N, STREAM, UPLOAD, pair, plan};
@@ -22,13 +22,18 @@ struct Machine {
     host: RefCell<BTreeMap<usize, Vec<u8>>>,
     device: RefCell<BTreeMap<usize, Vec<u8>>>,
     pages: RefCell<BTreeMap<usize, Protection>>,
+    /// The device may still be copying from or to h's own pages.
+    copying: Cell<bool>,
 }
 
 impl Memory for Machine {
     fn protect(&self, start: usize, _: usize, protection: Protection) {
+        assert!(!self.copying.get() || protection == Protection::Open, "the device can't go on copying");
         self.pages.borrow_mut().insert(start, protection);
     }
-    fn drain(&self) {}
+    fn drain(&self) {
+        self.copying.set(false);
+    }
     fn host_digest(&self, address: usize, _: usize) -> u64 {
         Fnv1a::of(&self.host.borrow()[&address])
     }
@@ -490,6 +495,21 @@ fn a_gpu_that_fails_where_it_does_not_reach_h_ends_the_pair() {
     assert!(!program.windows.keeps_from_gpu());
     program.windows.device_failed(&program.machine);
     program.troubles(&[]);
+}
+
+/// A device that reaches all memory does not stage what it copies.
+#[test]
+fn pages_stay_open_until_an_asynchronous_copy_is_done() {
+    let program = locked(true);
+    for (dst, src, kind) in [(D, H, CopyKind::HostToDevice), (H, D, CopyKind::DeviceToHost)] {
+        let (site, stream, shape) = (UPLOAD, STREAM, Shape::Linear);
+        let call = Copy { site, dst, src, bytes: N, kind, stream, asynchronous: true, shape };
+        let token = program.windows.waiting();
+        program.windows.copying(&program.machine, &call);
+        program.machine.copying.set(true);
+        program.windows.copied(&program.machine, token, &call, true);
+        assert_eq!(program.machine.pages.borrow()[&H], Protection::Closed);
+    }
 }
 
 /// The pages are open for the call, to the GPU as well.
