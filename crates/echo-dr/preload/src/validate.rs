@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use echo_dr_engine::calls::Copy;
 use echo_dr_engine::{Fault, Memory, Protection, WaitToken, Windows};
-use echo_dr_format::event::Call;
+use echo_dr_format::event::{Call, Setup};
 use echo_dr_format::finding::{Access, Finding};
 use echo_dr_format::plan::Plan;
 use echo_dr_format::site::Site;
@@ -56,12 +56,7 @@ pub(crate) fn finish() {
     let Some(validator) = get().filter(|_| !DONE.swap(true, Ordering::AcqRel)) else { return };
     // CUDA's calls are Echo's here, not the program's.
     let _token = Token::regardless_of_phase();
-    if validator.windows.keeps_from_gpu()
-        && let Some(real) = Real::current()
-    {
-        // The program may never have asked how its last kernels ended.
-        validator.answered(real.wait_device());
-    }
+    validator.ask_device();
     let (findings, seen) = contain((Vec::new(), Vec::new()), || validator.windows.finish(&Means, recorder::time()));
     findings.into_iter().for_each(|finding| recorder::push_other(Record::Finding(finding)));
     seen.into_iter().for_each(|seen| recorder::push_other(Record::Seen(seen)));
@@ -124,6 +119,15 @@ impl Memory for Means {
 }
 
 impl Validator {
+    /// Asks how the last kernels have ended: the program may never do so.
+    fn ask_device(&self) {
+        if self.windows.keeps_from_gpu()
+            && let Some(real) = Real::current()
+        {
+            self.answered(real.wait_device());
+        }
+    }
+
     /// A CUDA call has answered this.
     pub(crate) fn answered(&self, code: c_int) {
         if CONTEXT_IS_LOST.contains(&code) {
@@ -177,6 +181,8 @@ impl Validator {
             Call::Set { dst, bytes, stream } => self.windows.set(&Means, dst as usize, bytes as usize, stream),
             Call::Launch { stream } => self.windows.launching(&Means, stream),
             Call::StreamWait { .. } => self.windows.joined(),
+            // A failure would be forgotten with all else.
+            Call::Setup { what: Setup::Reset } => self.ask_device(),
             _ => {}
         });
         token

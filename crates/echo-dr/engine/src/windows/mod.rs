@@ -67,6 +67,7 @@ impl Windows {
             flying: false,
             begun: 0,
             told: 0,
+            failed: false,
         };
         let device = plan.context.device.as_ref();
         Self {
@@ -304,8 +305,17 @@ impl Windows {
     /// blocks that the GPU can reach: a kernel uses one of those without a copy, and nobody says which.
     pub fn device_failed(&self, memory: &impl Memory) {
         let Some(mut watch) = self.lock() else { return };
+        if std::mem::replace(&mut watch.failed, true) {
+            return;
+        }
+        self.absorb(&mut watch, memory);
         for pair in (0..self.pairs.len()).filter(|&pair| self.pairs[pair].page_locked || self.reaches_all) {
-            self.reject(&mut watch, memory, pair, Trouble::ReachedByGpu, None);
+            if watch.is_rejected(pair) {
+                // Its blocks are still such that the GPU can't reach them, and that the run went wrong concerns the other pairs.
+                self.find(&mut watch, pair, Trouble::ReachedByGpu, None);
+            } else {
+                self.reject(&mut watch, memory, pair, Trouble::ReachedByGpu, None);
+            }
         }
     }
 

@@ -21,6 +21,8 @@ pub(super) struct Watch {
     pub(super) begun: u64,
     /// Those whose calls have come back.
     pub(super) told: u64,
+    /// The GPU has failed.
+    pub(super) failed: bool,
 }
 
 /// What is known of one pair.

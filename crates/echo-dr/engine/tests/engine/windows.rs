@@ -490,6 +490,15 @@ fn a_gpu_that_fails_where_it_does_not_reach_h_ends_the_pair() {
         program.windows.device_failed(&program.machine);
         program.troubles(&[Trouble::ReachedByGpu]);
         assert_eq!(program.machine.pages.borrow()[&H], Protection::Open);
+        program.windows.device_failed(&program.machine);
+        program.troubles(&[]);
+
+        // What else was found of the pair before doesn't hide that the run went wrong.
+        let program = locked(reaches_all);
+        program.upload();
+        program.write(1);
+        program.windows.device_failed(&program.machine);
+        program.troubles(&[Trouble::HostTouched(Access::Write), Trouble::ReachedByGpu]);
     }
     let program = Program::both_blocks(Direction::Both);
     assert!(!program.windows.keeps_from_gpu());
