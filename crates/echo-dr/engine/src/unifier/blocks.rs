@@ -13,6 +13,13 @@ use super::table::{Block, Table, View};
 use crate::calls::{AllocDecision, DeviceAlloc, FreeDecision, HostAlloc};
 use crate::matcher::{Arrival, Side};
 
+/// What the program's own free waits for.
+#[derive(Clone, Copy)]
+enum Waits {
+    No,
+    ForDevice,
+}
+
 /// A block that is asked for.
 #[derive(Clone, Copy)]
 struct Asked {
@@ -31,8 +38,8 @@ impl Asked {
 }
 
 impl Unifier {
-    /// Host memory is asked for. `device` says what the device is, `None` if the plan's device is not the one in use; it is asked only before p
-    /// is made. The caller is inside malloc: `cuda` must not come back to the engine.
+    /// Host memory is asked for, of the heap or page-locked. `device` says what the device is, `None` if the plan's device is not the one in use;
+    /// it is asked only before p is made. The caller may be inside malloc: `cuda` must not come back to the engine.
     pub fn host_alloc(
         &self,
         cuda: &impl Cuda,
@@ -42,6 +49,10 @@ impl Unifier {
         let Some(pair) = self.planned(call.site, call.bytes, |pair| pair.host) else {
             return AllocDecision::Forward;
         };
+        if call.page_locked != self.pairs[pair].page_locked {
+            self.retire(&mut self.lock(), pair, Deviation::OtherKind);
+            return AllocDecision::Forward;
+        }
         let asked = Asked { pair, side: Side::Host, align: call.align, zeroed: call.zeroed, thread: call.thread };
         self.allocate(cuda, device, asked)
     }
@@ -66,7 +77,7 @@ impl Unifier {
             return FreeDecision::Forward;
         }
         let quiet = !cuda.has_error();
-        let decision = self.free(cuda, address, Side::Host, false);
+        let decision = self.free(cuda, address, Side::Host, Waits::No);
         if quiet && matches!(decision, FreeDecision::Done(Err(_))) {
             // free reports nothing, so the program must not find an error that it did not cause.
             cuda.forget_error();
@@ -74,12 +85,22 @@ impl Unifier {
         decision
     }
 
+    /// cudaFreeHost(address), before the real call.
+    pub fn page_locked_free(&self, cuda: &impl Cuda, address: usize) -> FreeDecision {
+        if !self.near.may_start(address) {
+            return FreeDecision::Forward;
+        }
+        // Drivers wait for the device here, though no documentation says so: programs may count on it unawares.
+        self.free(cuda, address, Side::Host, Waits::ForDevice)
+    }
+
     /// cudaFree(address), or cudaFreeAsync, before the real call.
     pub fn device_free(&self, cuda: &impl Cuda, address: usize, asynchronous: bool) -> FreeDecision {
         if !self.near.may_start(address) {
             return FreeDecision::Forward;
         }
-        self.free(cuda, address, Side::Device, asynchronous)
+        // cudaFree waits for the device, and programs count on it.
+        self.free(cuda, address, Side::Device, if asynchronous { Waits::No } else { Waits::ForDevice })
     }
 
     /// The enabled pair whose block at `site` has this size.
@@ -227,7 +248,7 @@ impl Unifier {
         Ok(merged)
     }
 
-    fn free(&self, cuda: &impl Cuda, address: usize, side: Side, asynchronous: bool) -> FreeDecision {
+    fn free(&self, cuda: &impl Cuda, address: usize, side: Side, waits: Waits) -> FreeDecision {
         let Some(mut table) = self.lock_in_any_process() else {
             // Perhaps p, perhaps a block of the heap: to leak the one is better than to free the other.
             self.count(Deviation::ForkedChild);
@@ -253,9 +274,10 @@ impl Unifier {
         match other {
             View::Live => {
                 drop(table);
-                // cudaFree waits for the device, and programs count on it.
-                let waits = side == Side::Device && !asynchronous;
-                FreeDecision::Done(if waits { cuda.synchronize() } else { Ok(()) })
+                FreeDecision::Done(match waits {
+                    Waits::ForDevice => cuda.synchronize(),
+                    Waits::No => Ok(()),
+                })
             }
             View::Absent | View::Freed => {
                 if other == View::Absent {

@@ -76,6 +76,8 @@ pub(super) struct Instance {
     pub(super) pair: usize,
     pub(super) direction: Direction,
     pub(super) bytes: usize,
+    /// Work that the GPU had been given when the pages of h were opened for a copy.
+    pub(super) lent: u64,
     pub(super) host: Option<Host>,
     pub(super) device: Option<Device>,
     /// h was written after the last copy, and freed: d's next reader would see that.
@@ -203,7 +205,8 @@ impl Instance {
             }
         }
         match &mut self.stage {
-            Stage::Open { launched, .. } => *launched = true,
+            // The work comes after a download that is not waited for yet, and may change d: h then has a value of its own.
+            Stage::Open { launched, downloading, .. } => (*launched, *downloading) = (true, false),
             Stage::Fresh { .. } | Stage::Shut { .. } => self.open(scene, true),
         }
         if known {
