@@ -2,7 +2,7 @@
 //!
 //! | numbers | type | who says it |
 //! | --- | --- | --- |
-//! | EDR301 … EDR330 | [`Decline`] | the analysis of a trace, of a pair |
+//! | EDR301 … EDR331 | [`Decline`] | the analysis of a trace, of a pair |
 //! | EDR340 … EDR349 | [`Decline`] | validation, of a pair |
 //! | EDR350 … EDR359 | [`Decline`] | calibration, of a pair |
 //! | EDR360 … EDR369 | [`Refusal`] | the library, of a whole plan |
@@ -146,7 +146,7 @@ pub enum Decline {
     #[error("a copy of it is captured into a graph")]
     Captured,
     /// The program asks what a pointer of the pair is, or page-locks it.
-    #[error("the program asks CUDA about one of its addresses, gives advice on it, or page-locks it")]
+    #[error("the program asks about one of its addresses, gives advice on it, page-locks it, or puts it into a graph")]
     PointerQueried,
     /// Its host block comes before a call that must precede CUDA's initialisation.
     #[error("its host block is allocated before a call that must come before CUDA is initialised")]
@@ -165,6 +165,12 @@ pub enum Decline {
         "one side of its copies is no heap or device block that was recorded (stack, static or mapped memory, or a block below the threshold)"
     )]
     UnrecordedMemory,
+    /// A CUDA function is called that isn't known.
+    #[error("the program calls {name}, a CUDA function that this Echo-DR does not know, while it is alive")]
+    UnknownFunction {
+        /// Its name.
+        name: String,
+    },
     /// The host touches h while the GPU uses the pair.
     #[error("the host touches it while the GPU may be using it ({0})")]
     HostTouched(Access),
@@ -180,6 +186,11 @@ pub enum Decline {
     /// Validation did not see it.
     #[error("it did not come up in the validation run")]
     NotValidated,
+    /// Something that can't be watched may touch h.
+    #[error(
+        "its host block is given to something that can't be watched (asynchronous or ring input and output, calls that change its pages)"
+    )]
+    OutOfSight,
     /// It does not pay.
     #[error("it gains nothing ({gain_ppm} parts per million)")]
     NoGain {
@@ -231,11 +242,13 @@ numbered!(Decline {
     "EDR328" "zeroed-after-use" Self::ZeroedAfterUse,
     "EDR329" "events-lost" Self::EventsLost { .. },
     "EDR330" "unrecorded-memory" Self::UnrecordedMemory,
+    "EDR331" "unknown-function" Self::UnknownFunction { .. },
     "EDR340" "host-touched" Self::HostTouched(_),
     "EDR341" "launch-after-host-write" Self::LaunchAfterHostWrite,
     "EDR342" "host-write-lost" Self::HostWriteLost,
     "EDR343" "device-write-lost" Self::DeviceWriteLost,
     "EDR344" "not-validated" Self::NotValidated,
+    "EDR345" "out-of-sight" Self::OutOfSight,
     "EDR350" "no-gain" Self::NoGain { .. },
     "EDR351" "output-differs" Self::OutputDiffers,
     "EDR352" "no-backend" Self::NoBackend,

@@ -16,7 +16,7 @@ use crate::phase::Phase;
 use crate::session::{self, Session};
 use crate::table::HOOKS;
 use crate::trace::TraceFile;
-use crate::{recorder, validate};
+use crate::{recorder, sys, validate};
 
 /// What is written at the end, and what is known of it at the start.
 #[derive(Debug, Default)]
@@ -127,7 +127,7 @@ macro_rules! ends {
         pub(crate) unsafe extern "C" fn $name(code: c_int) -> ! {
             finish();
             // SAFETY: ends the process; nothing runs after it.
-            unsafe { libc::syscall(libc::SYS_exit_group, code) };
+            unsafe { sys::system_call(libc::SYS_exit_group, [code as usize, 0, 0, 0, 0, 0]) };
             loop {
                 std::hint::spin_loop();
             }

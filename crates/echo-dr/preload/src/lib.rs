@@ -5,12 +5,12 @@
 //!
 //! | part | modules |
 //! | --- | --- |
-//! | hooks, which decide nothing | `malloc` (the family), `table` (CUDA), `dlsym` and `proc_address` (look-ups), `io`, `signals`, `exit` |
+//! | hooks, which decide nothing | `malloc` (the family), `table` (CUDA), `dlsym` and `proc_address` (look-ups), `io`, `outside` and `syscall` (system calls), `signals`, `exit` |
 //! | what a call means | `heap`, `ops`, `abi` |
 //! | what is done with it | `session`: `record` (profile, and with `validate` validate) or `merge` (optimise) |
 //! | call sites | `sites`, `modules`, `elf`, `stack` |
 //! | the trace | `recorder`, `ring`, `local`, `trace` |
-//! | validation's means | `pages`, `fault`, `hostmem` |
+//! | validation's means | `pages`, `fault`, `hostmem`, `lend`, `rings` |
 //! | CUDA as Echo calls it | `device` |
 //! | ground | `phase`, `thread`, `lookup`, `arena`, `tracked`, `fork`, `settings`, `identity`, `contain`, `say`, `sys` |
 //!
@@ -33,18 +33,21 @@ mod heap;
 mod hostmem;
 mod identity;
 mod io;
+mod lend;
 mod local;
 mod lookup;
 mod malloc;
 mod merge;
 mod modules;
 mod ops;
+mod outside;
 mod pages;
 mod phase;
 mod proc_address;
 mod record;
 mod recorder;
 mod ring;
+mod rings;
 mod say;
 mod session;
 mod settings;
@@ -53,6 +56,7 @@ mod sites;
 mod stack;
 mod start;
 mod sys;
+mod syscall;
 mod table;
 mod thread;
 mod trace;

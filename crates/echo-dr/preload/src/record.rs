@@ -181,8 +181,8 @@ impl Record {
 
     /// A function that isn't a copy of one block is about to read or write memory of the program.
     pub(crate) fn call_with_memory(&self, token: &Token, address: usize, bytes: usize, writes: bool) {
-        if let Some(validator) = self.validator.filter(|validator| validator.is_near(address, bytes)) {
-            validator.system_call(address, bytes, writes, self.site(token));
+        if let Some(validator) = self.validator.filter(|validator| validator.is_watched(address, bytes)) {
+            validator.cuda_call(address, bytes, writes, self.site(token));
         }
     }
 

@@ -10,7 +10,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use crate::lookup::Slot;
-use crate::{fault, recorder};
+use crate::{fault, recorder, sys};
 
 /// Signals whose default action ends the program, but for SIGKILL, which nothing survives.
 const FATAL: [c_int; 18] = [
@@ -135,7 +135,12 @@ fn die(signal: c_int, code: c_int) {
     let comes_again = code > 0 && matches!(signal, libc::SIGSEGV | libc::SIGBUS | libc::SIGFPE | libc::SIGILL);
     if !comes_again {
         // SAFETY: sends a signal to this thread; it is blocked until the handler returns.
-        unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::gettid(), signal) };
+        unsafe {
+            sys::system_call(
+                libc::SYS_tgkill,
+                [libc::getpid() as usize, libc::gettid() as usize, signal as usize, 0, 0, 0],
+            )
+        };
     }
 }
 

@@ -56,6 +56,7 @@ fn reason(trouble: Trouble) -> Option<Decline> {
         Trouble::HostWriteLost => Decline::HostWriteLost,
         Trouble::DeviceWriteLost => Decline::DeviceWriteLost,
         Trouble::WrongPartner => Decline::UnstablePairing,
+        Trouble::OutOfSight => Decline::OutOfSight,
         Trouble::NotExclusive(_) => return None,
     })
 }

@@ -600,6 +600,7 @@ fn each_trouble_rejects_with_its_reason_and_place() {
         (Trouble::HostWriteLost, "EDR342"),
         (Trouble::DeviceWriteLost, "EDR343"),
         (Trouble::WrongPartner, "EDR319"),
+        (Trouble::OutOfSight, "EDR345"),
     ];
     for (trouble, number) in cases {
         let plan = judged(&[Trouble::NotExclusive(Access::Read), trouble], SEEN);

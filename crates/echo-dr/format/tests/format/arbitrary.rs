@@ -122,7 +122,8 @@ fn trouble() -> impl Strategy<Value = Trouble> {
             Trouble::LaunchAfterHostWrite,
             Trouble::HostWriteLost,
             Trouble::DeviceWriteLost,
-            Trouble::WrongPartner
+            Trouble::WrongPartner,
+            Trouble::OutOfSight
         ]),
     ]
 }
@@ -171,6 +172,7 @@ fn decline() -> impl Strategy<Value = Decline> {
         any::<(u64, u64, u64)>().prop_map(|(host, device, copy)| Decline::SizesDiffer { host, device, copy }),
         any::<i64>().prop_map(|gain_ppm| Decline::NoGain { gain_ppm }),
         access().prop_map(Decline::HostTouched),
+        "[a-zA-Z_0-9]{1,40}".prop_map(|name| Decline::UnknownFunction { name }),
         select(vec![Decline::ShapedCopy, Decline::Managed, Decline::SharedSite, Decline::SwitchedOff]),
     ]
 }

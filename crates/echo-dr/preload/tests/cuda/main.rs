@@ -1,6 +1,8 @@
 //! The three modes on programs that copy between two buffers, through the runtime API and through the driver API.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod kernel;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -52,10 +54,15 @@ fn device() -> &'static Path {
 }
 
 fn pair(api: Api) -> PathBuf {
+    cuda_program("pair", api)
+}
+
+/// A program of `tests/programs` that includes `pair.h`.
+fn cuda_program(name: &str, api: Api) -> PathBuf {
     let folder = format!("-L{}", device().display());
     match api {
-        Api::Runtime => program("pair", &[&folder, "-lcudart"]),
-        Api::Driver => program("pair", &[&folder, "-DDRIVER", "-lcuda"]),
+        Api::Runtime => program(name, &[&folder, "-lcudart"]),
+        Api::Driver => program(name, &[&folder, "-DDRIVER", "-lcuda"]),
     }
 }
 
@@ -63,10 +70,15 @@ fn with_device(command: &mut Command) -> &mut Command {
     command.env("LD_LIBRARY_PATH", device())
 }
 
-/// Runs the program in a mode; its output, and what is in the trace.
+/// Runs the program `pair` in a mode; its output and counters.
 fn in_mode(mode: &str, api: Api, argument: &str, plan: Option<&Path>, folder: &Path) -> (Output, Counters) {
+    run_in_mode(mode, &pair(api), argument, plan, folder)
+}
+
+/// Runs a program in a mode; its output and counters.
+fn run_in_mode(mode: &str, program: &Path, argument: &str, plan: Option<&Path>, folder: &Path) -> (Output, Counters) {
     let counters = folder.join(format!("{mode}.counters"));
-    let mut command = preloaded(pair(api));
+    let mut command = preloaded(program);
     with_device(&mut command).arg(argument).env("ECHO_DR_MODE", mode).env("ECHO_DR_COUNTERS", &counters);
     if mode != "optimise" {
         command.env("ECHO_DR_TRACE", folder.join(mode));
@@ -80,7 +92,11 @@ fn in_mode(mode: &str, api: Api, argument: &str, plan: Option<&Path>, folder: &P
 }
 
 fn plan_of(api: Api, argument: &str, folder: &Path) -> Plan {
-    let (output, counters) = in_mode("profile", api, argument, None, folder);
+    plan_for(&pair(api), argument, folder)
+}
+
+fn plan_for(program: &Path, argument: &str, folder: &Path) -> Plan {
+    let (output, counters) = run_in_mode("profile", program, argument, None, folder);
     assert!(output.status.success(), "{output:?}");
     assert!(counters.trouble.is_none() && counters.events_lost == 0, "{counters:?}");
     analyze(&read(&folder.join("profile")), Options::default())
