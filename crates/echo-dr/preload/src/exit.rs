@@ -41,6 +41,7 @@ static PROCESS: AtomicU32 = AtomicU32::new(0);
 pub(crate) fn prepare(ending: Ending) {
     let _ = ENDING.set(ending);
     this_process();
+    watch_quick_exit();
 }
 
 /// The process is another one now.
@@ -53,7 +54,7 @@ fn is_this_process() -> bool {
 }
 
 /// The process ends by itself.
-fn finish() {
+pub(crate) fn finish() {
     static DONE: AtomicBool = AtomicBool::new(false);
     let Some(ending) = ENDING.get() else { return };
     if !is_this_process() || DONE.swap(true, Ordering::AcqRel) {
@@ -137,10 +138,42 @@ macro_rules! ends {
 
 ends!(_exit _Exit);
 
+unsafe extern "C" {
+    fn at_quick_exit(handler: extern "C" fn()) -> c_int;
+}
+
+/// Asks for the end of the trace where the program ends by `quick_exit`, which runs neither destructors nor `_exit` as programs call it.
+fn watch_quick_exit() {
+    extern "C" fn at_quick() {
+        finish();
+    }
+    // SAFETY: the handler lives as long as the library, which is never unloaded.
+    unsafe { at_quick_exit(at_quick) };
+}
+
+/// Ends the process by SIGABRT. Where the program has a handler for it that returns, the C library restores the default action unseen.
+///
+/// # Safety
+/// As for the C library's.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn abort() -> ! {
+    static REAL: Slot = Slot::new(c"abort", &[]);
+    leave_for_another_program();
+    if let Some(address) = REAL.address() {
+        // SAFETY: the address is that of the C library's abort.
+        unsafe { std::mem::transmute::<usize, unsafe extern "C" fn() -> !>(address)() };
+    }
+    // SAFETY: ends the process by an instruction that there is for it.
+    unsafe { sys::system_call(libc::SYS_exit_group, [libc::SIGABRT as usize + 128, 0, 0, 0, 0, 0]) };
+    loop {
+        std::hint::spin_loop();
+    }
+}
+
 type Strings = *const *const c_char;
 
 /// The program's memory is about to be another program's: what is recorded is written first. A failed exec goes on recording.
-fn leave_for_another_program() {
+pub(crate) fn leave_for_another_program() {
     if is_this_process() {
         recorder::flush();
     }
@@ -167,10 +200,71 @@ macro_rules! execs {
     )*};
 }
 
+/// For functions whose number of arguments the caller chooses: what is recorded is written, and the real function is gone on to by a jump, with
+/// all registers and the stack as they came.
+macro_rules! execs_with_a_list {
+    ($($name:ident)*) => {$(
+        /// # Safety
+        /// As for the function of this name in the C library.
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(naked)]
+        pub(crate) unsafe extern "C" fn $name() -> c_int {
+            unsafe extern "C" fn prepared() -> usize {
+                const NAME: &std::ffi::CStr = match std::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                    Ok(name) => name,
+                    Err(_) => c"",
+                };
+                static REAL: Slot = Slot::new(NAME, &[]);
+                leave_for_another_program();
+                REAL.address().unwrap_or(0)
+            }
+            #[cfg(target_arch = "x86_64")]
+            std::arch::naked_asm!(
+                "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9", "push rax",
+                "call {prepared}",
+                "mov r11, rax",
+                "pop rax", "pop r9", "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
+                "test r11, r11",
+                "je 2f",
+                "jmp r11",
+                "2:",
+                "mov eax, -1",
+                "ret",
+                prepared = sym prepared,
+            );
+            #[cfg(target_arch = "aarch64")]
+            std::arch::naked_asm!(
+                "stp x29, x30, [sp, #-80]!",
+                "mov x29, sp",
+                "stp x0, x1, [sp, #16]",
+                "stp x2, x3, [sp, #32]",
+                "stp x4, x5, [sp, #48]",
+                "stp x6, x7, [sp, #64]",
+                "bl {prepared}",
+                "mov x16, x0",
+                "ldp x0, x1, [sp, #16]",
+                "ldp x2, x3, [sp, #32]",
+                "ldp x4, x5, [sp, #48]",
+                "ldp x6, x7, [sp, #64]",
+                "ldp x29, x30, [sp], #80",
+                "cbz x16, 2f",
+                "br x16",
+                "2:",
+                "mov w0, #-1",
+                "ret",
+                prepared = sym prepared,
+            );
+        }
+    )*};
+}
+
+execs_with_a_list!(execl execle execlp);
+
 execs! {
     execve(path: *const c_char, arguments: Strings, environment: Strings);
     execv(path: *const c_char, arguments: Strings);
     execvp(file: *const c_char, arguments: Strings);
     execvpe(file: *const c_char, arguments: Strings, environment: Strings);
     fexecve(file: c_int, arguments: Strings, environment: Strings);
+    execveat(folder: c_int, path: *const c_char, arguments: Strings, environment: Strings, flags: c_int);
 }

@@ -13,7 +13,7 @@ use crate::lookup::Slot;
 use crate::{fault, recorder, sys};
 
 /// Signals whose default action ends the program, but for SIGKILL, which nothing survives.
-const FATAL: [c_int; 18] = [
+const FATAL: [c_int; 22] = [
     libc::SIGHUP,
     libc::SIGINT,
     libc::SIGQUIT,
@@ -32,6 +32,10 @@ const FATAL: [c_int; 18] = [
     libc::SIGXFSZ,
     libc::SIGVTALRM,
     libc::SIGSYS,
+    libc::SIGPROF,
+    libc::SIGIO,
+    libc::SIGPWR,
+    libc::SIGSTKFLT,
 ];
 
 type Sigaction = unsafe extern "C" fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::lend::Loans;
 use crate::lend::Use::{Reads, Writes};
-use crate::{lend, outside, sys};
+use crate::{exit, lend, outside, sys};
 
 /// System calls are looked at: a session records. Read by the assembly.
 static WATCHING: AtomicBool = AtomicBool::new(false);
@@ -124,7 +124,7 @@ unsafe extern "C" fn fail(result: isize) -> c_long {
 /// Numbers that are the same on all architectures, and that the bindings of the C library may not have.
 const IO_URING_SETUP: c_long = 425;
 
-/// This call is given memory of the program, or changes it.
+/// This call is given memory of the program, or changes or leaves it.
 unsafe extern "C" fn has_memory(number: c_long) -> bool {
     matches!(
         number,
@@ -160,6 +160,9 @@ unsafe extern "C" fn has_memory(number: c_long) -> bool {
             | libc::SYS_mlock
             | libc::SYS_mlock2
             | libc::SYS_mbind
+            | libc::SYS_exit_group
+            | libc::SYS_execve
+            | libc::SYS_execveat
     )
 }
 
@@ -188,6 +191,8 @@ unsafe extern "C-unwind" fn lent(number: c_long, a: usize, b: usize, c: usize, d
                 loans.both(a as c_int, (vectors, c), (d as *const libc::iovec, e), does);
             }
             libc::SYS_ioctl => return sys::answer(outside::ioctl_call(arguments)) as c_long,
+            libc::SYS_exit_group => exit::finish(),
+            libc::SYS_execve | libc::SYS_execveat => exit::leave_for_another_program(),
             libc::SYS_vmsplice => outside::vectors(vectors, c),
             libc::SYS_io_submit => outside::kernel_requests(c as *const *const c_void, b as c_long),
             number => outside::mapping_call(number, arguments),

@@ -171,6 +171,22 @@ fn each_touch_of_the_host_rejects_the_pair_and_names_its_place() {
     }
 }
 
+#[test]
+fn functions_that_a_program_looks_up_by_name_are_seen() {
+    for how in ["dlsym", "dlvsym"] {
+        let folder = scratch();
+        let program = program("pair", &[&format!("-DLOOKED_UP={how}")]);
+        let plain = run(with_device(Command::new(&program).arg("clean")));
+        let mut plan = plan_for(&program, "clean", folder.path());
+        assert_eq!(plan.pairs.len(), 1, "{how}: {:?}", plan.ineligible);
+        plan.pairs[0].state = State::Enabled;
+        let path = write(&plan, folder.path());
+        let (output, counters) = run_in_mode("optimise", &program, "clean", Some(&path), folder.path());
+        assert_eq!(output.stdout, plain.stdout, "{how}");
+        assert_eq!(counters.pairs[0].copies_skipped, 10, "{how}: {counters:?}");
+    }
+}
+
 /// Validation of a run with another argument than the profiled one: for what the analysis would decline.
 fn validate_other(argument: &str) -> (Output, Trace) {
     let folder = scratch();
