@@ -15,6 +15,7 @@ pub mod context;
 pub mod counters;
 pub mod event;
 pub mod finding;
+pub mod functions;
 pub mod measure;
 pub mod plan;
 pub mod reason;

@@ -134,7 +134,7 @@ pub enum Decline {
     #[error("another pair has the same allocation site and size")]
     SharedSite,
     /// The program uses several devices.
-    #[error("the program uses several devices")]
+    #[error("the program uses several devices, or several contexts of one")]
     SeveralDevices,
     /// The process forks while the pair lives.
     #[error("the process forks while it is alive, or between its allocation and the first use of CUDA")]

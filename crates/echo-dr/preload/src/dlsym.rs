@@ -10,7 +10,8 @@
 use std::ffi::{CStr, c_char, c_void};
 
 use crate::lookup;
-use crate::table;
+use crate::{table, unknown};
+use echo_dr_format::functions::concerns_memory;
 
 #[cfg(target_arch = "x86_64")]
 /// # Safety
@@ -155,7 +156,13 @@ fn answer(handle: *mut c_void, name: *const c_char, real: impl FnOnce() -> usize
     }
     // SAFETY: the program passes a string to dlsym.
     let text = unsafe { CStr::from_ptr(name) };
-    let Some(hook) = table::by_name(text) else { return real_answer };
+    let Some(hook) = table::by_name(text) else {
+        if !concerns_memory(text.to_str().unwrap_or_default()) {
+            return real_answer;
+        }
+        // Nothing was found: the real one is asked again, for its error text.
+        return Answer { function: unknown::wrapped_symbol(text, real()) as *mut c_void, name };
+    };
     let found = real();
     if found == 0 {
         return real_answer;

@@ -95,6 +95,23 @@ impl Headers<'_> {
         }
     }
 
+    /// Shows the names of the symbols that the object takes from others.
+    ///
+    /// # Safety
+    /// The object is loaded.
+    pub(crate) unsafe fn undefined(&self, mut show: impl FnMut(&CStr)) {
+        let Some([symbols, strings, hashes]) = self.dynamic([DT_SYMTAB, DT_STRTAB, DT_GNU_HASH]) else { return };
+        // SAFETY: the hash table's second word is the number of its first symbol; those that aren't defined come before.
+        let first = unsafe { ((hashes + 4) as *const u32).read_unaligned() } as usize;
+        for number in 1..first {
+            // SAFETY: as above; a symbol's name is a string of the object.
+            unsafe {
+                let symbol = (symbols as *const libc::Elf64_Sym).add(number).read_unaligned();
+                show(CStr::from_ptr((strings + symbol.st_name as usize) as *const c_char));
+            }
+        }
+    }
+
     /// Addresses in the object's dynamic section, by tag.
     fn dynamic<const N: usize>(&self, tags: [u64; N]) -> Option<[usize; N]> {
         let section = self.segments(libc::PT_DYNAMIC).next()?;

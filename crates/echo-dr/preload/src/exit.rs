@@ -11,12 +11,14 @@ use echo_dr_format::SCHEMA;
 use echo_dr_format::counters::Counters;
 use echo_dr_format::reason::{Reason as _, Refusal};
 
+use crate::jump::jump_after;
 use crate::lookup::Slot;
 use crate::phase::Phase;
 use crate::session::{self, Session};
 use crate::table::HOOKS;
+use crate::thread::Token;
 use crate::trace::TraceFile;
-use crate::{recorder, sys, validate};
+use crate::{imports, recorder, sys, validate};
 
 /// What is written at the end, and what is known of it at the start.
 #[derive(Debug, Default)]
@@ -64,6 +66,11 @@ pub(crate) fn finish() {
         Phase::Leaving.enter();
     }
     validate::finish();
+    if let (Some(Session::Record(record)), Some(token)) = (session::get(), Token::regardless_of_phase())
+        && recorder::has_events()
+    {
+        imports::tell(&token, record);
+    }
     recorder::finish();
     if let Some(path) = &ending.counters {
         let mut text = Vec::new();
@@ -138,6 +145,27 @@ macro_rules! ends {
 
 ends!(_exit _Exit);
 
+/// The program has called exit, and CUDA's own exit handlers come next.
+static IS_LEAVING: AtomicBool = AtomicBool::new(false);
+
+/// Whether CUDA is being taken down because the program ends, not because it asks for that.
+pub(crate) fn is_leaving() -> bool {
+    IS_LEAVING.load(Ordering::Relaxed)
+}
+
+/// Asks to be told of the end before CUDA's own exit handlers run: called once CUDA is in use, so after they were registered.
+pub(crate) fn watch_the_end() {
+    extern "C" fn at_exit() {
+        IS_LEAVING.store(true, Ordering::Relaxed);
+        validate::finish();
+    }
+    static WATCHED: AtomicBool = AtomicBool::new(false);
+    if !WATCHED.swap(true, Ordering::Relaxed) {
+        // SAFETY: the handler lives as long as the library, which is never unloaded.
+        unsafe { libc::atexit(at_exit) };
+    }
+}
+
 unsafe extern "C" {
     fn at_quick_exit(handler: extern "C" fn()) -> c_int;
 }
@@ -200,8 +228,7 @@ macro_rules! execs {
     )*};
 }
 
-/// For functions whose number of arguments the caller chooses: what is recorded is written, and the real function is gone on to by a jump, with
-/// all registers and the stack as they came.
+/// For functions whose number of arguments the caller chooses: what is recorded is written, and the real function is gone on to by a jump.
 macro_rules! execs_with_a_list {
     ($($name:ident)*) => {$(
         /// # Safety
@@ -209,7 +236,7 @@ macro_rules! execs_with_a_list {
         #[cfg_attr(not(test), unsafe(no_mangle))]
         #[unsafe(naked)]
         pub(crate) unsafe extern "C" fn $name() -> c_int {
-            unsafe extern "C" fn prepared() -> usize {
+            unsafe extern "C" fn prepared(_: usize) -> usize {
                 const NAME: &std::ffi::CStr = match std::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
                     Ok(name) => name,
                     Err(_) => c"",
@@ -218,42 +245,7 @@ macro_rules! execs_with_a_list {
                 leave_for_another_program();
                 REAL.address().unwrap_or(0)
             }
-            #[cfg(target_arch = "x86_64")]
-            std::arch::naked_asm!(
-                "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9", "push rax",
-                "call {prepared}",
-                "mov r11, rax",
-                "pop rax", "pop r9", "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
-                "test r11, r11",
-                "je 2f",
-                "jmp r11",
-                "2:",
-                "mov eax, -1",
-                "ret",
-                prepared = sym prepared,
-            );
-            #[cfg(target_arch = "aarch64")]
-            std::arch::naked_asm!(
-                "stp x29, x30, [sp, #-80]!",
-                "mov x29, sp",
-                "stp x0, x1, [sp, #16]",
-                "stp x2, x3, [sp, #32]",
-                "stp x4, x5, [sp, #48]",
-                "stp x6, x7, [sp, #64]",
-                "bl {prepared}",
-                "mov x16, x0",
-                "ldp x0, x1, [sp, #16]",
-                "ldp x2, x3, [sp, #32]",
-                "ldp x4, x5, [sp, #48]",
-                "ldp x6, x7, [sp, #64]",
-                "ldp x29, x30, [sp], #80",
-                "cbz x16, 2f",
-                "br x16",
-                "2:",
-                "mov w0, #-1",
-                "ret",
-                prepared = sym prepared,
-            );
+            jump_after!(prepared, -1);
         }
     )*};
 }

@@ -61,7 +61,7 @@ fn in_c_library(known: &AtomicUsize, name: &CStr) -> Option<usize> {
 }
 
 /// The object's file name begins with one of `prefixes`.
-fn is_named(info: &libc::dl_phdr_info, prefixes: &[&str]) -> bool {
+pub(crate) fn is_named(info: &libc::dl_phdr_info, prefixes: &[&str]) -> bool {
     if info.dlpi_name.is_null() {
         return false;
     }

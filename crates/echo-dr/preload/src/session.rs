@@ -2,11 +2,12 @@
 
 use std::sync::OnceLock;
 
-use echo_dr_format::event::Call;
+use echo_dr_format::event::{Call, Stream};
 
 use crate::merge::Merge;
 use crate::ops::Observed;
 use crate::record::Record;
+use crate::thread::Token;
 
 /// What is done with observed calls.
 #[allow(clippy::large_enum_variant, reason = "a process has one of it")]
@@ -37,6 +38,15 @@ impl Session {
             && address != 0
         {
             record.event(call.token, call.hook.name, Call::Query { ptr: address as u64 });
+        }
+    }
+
+    /// A function is about to be called that may touch memory in ways that aren't known.
+    pub(crate) fn unknown_called(&self, token: &Token, name: &'static str) {
+        match self {
+            Self::Record(record) => record.unknown_called(token, name),
+            // Pairs that were alive at such a call when profiled aren't merged. It may be work, which later waits count.
+            Self::Merge(merge) => merge.unifier().launched(Stream::LEGACY),
         }
     }
 

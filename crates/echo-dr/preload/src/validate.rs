@@ -75,17 +75,6 @@ pub(crate) fn finish() {
     seen.into_iter().for_each(|seen| recorder::push_other(Record::Seen(seen)));
 }
 
-/// Asks for [`finish`] before CUDA's own exit handlers: called once CUDA is in use, so after they were registered.
-pub(crate) fn finish_before_cuda() {
-    extern "C" fn at_exit() {
-        finish();
-    }
-    if get().is_some() {
-        // SAFETY: the handler lives as long as the library, which is never unloaded.
-        unsafe { libc::atexit(at_exit) };
-    }
-}
-
 /// This process is the child of a fork.
 pub(crate) fn forked() {
     if let Some(validator) = get() {

@@ -106,6 +106,7 @@ fn call() -> impl Strategy<Value = Call> {
         (stream(), any::<bool>()).prop_map(|(stream, begin)| Call::Capture { stream, begin }),
         any::<i32>().prop_map(|device| Call::SetDevice { device }),
         number().prop_map(|ptr| Call::Query { ptr }),
+        any::<bool>().prop_map(|unseen| Call::Unknown { unseen }),
         setup.prop_map(|what| Call::Setup { what }),
     ]
 }

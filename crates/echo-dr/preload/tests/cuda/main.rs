@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod kernel;
+mod others;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
