@@ -34,6 +34,8 @@ macro_rules! numbered {
         impl $type {
             /// All numbers with their names.
             pub const NUMBERS: &[(&str, &str)] = &[$(($number, $name)),*];
+            /// All numbers with the variants that have them, as a pattern.
+            pub const PATTERNS: &[(&str, &str)] = &[$(($number, stringify!($variant))),*];
         }
     };
 }
@@ -206,8 +208,8 @@ pub enum Decline {
     /// The program failed with the plan.
     #[error("the program failed with it merged")]
     TrialFailed,
-    /// The user switched it off.
-    #[error("it was switched off by hand")]
+    /// The plan is a trial's, of other pairs.
+    #[error("the plan is that of a trial run, in which other pairs are measured")]
     SwitchedOff,
 }
 
