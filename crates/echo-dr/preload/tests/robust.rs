@@ -147,6 +147,20 @@ fn threads_that_allocate_hard_lose_nothing() {
 }
 
 #[test]
+fn a_first_access_inside_malloc_does_not_go_round() {
+    // The loader enlarges a thread's table of thread-local storage by malloc, while the thread is inside a hook or before it ever was.
+    let folder = scratch();
+    let library = program("local_library", &["-shared", "-fPIC"]);
+    let path = folder.path().join("trace");
+    let mut command = profiled(program("locals", &[]), &path);
+    let output = run(command.arg(&library).env("ECHO_DR_THETA_MIN", "1"));
+    assert_eq!(output.stdout, b"locals\n");
+    let trace = read(&path);
+    assert_eq!(trace.header.threshold, 4096, "what is smaller isn't looked at");
+    assert_eq!(heap_blocks(&trace, 50_000).len(), 40 * 4, "each thread's blocks are seen, before and after");
+}
+
+#[test]
 fn another_allocator_that_is_a_library_works_below() {
     let folder = scratch();
     let path = folder.path().join("trace");
