@@ -80,6 +80,15 @@ impl Json for WaitFor {
     }
 }
 
+impl Json for Option<WaitFor> {
+    fn json(self, out: &mut Vec<u8>) {
+        match self {
+            Some(on) => on.json(out),
+            None => text(out, "null"),
+        }
+    }
+}
+
 impl Json for Call {
     fn json(self, out: &mut Vec<u8>) {
         match self {
@@ -92,6 +101,7 @@ impl Json for Call {
             Self::Copy { dst, src, bytes, kind, stream, asynchronous, shape } => {
                 object!(out, "copy", dst, src, bytes, kind, stream, asynchronous, shape);
             }
+            Self::Skipped { bytes, wait } => object!(out, "skipped", bytes, wait),
             Self::Set { dst, bytes, stream } => object!(out, "set", dst, bytes, stream),
             Self::Launch { stream } => object!(out, "launch", stream),
             Self::Wait { on } => object!(out, "wait", on),
@@ -102,6 +112,7 @@ impl Json for Call {
             Self::Capture { stream, begin } => object!(out, "capture", stream, begin),
             Self::SetDevice { device } => object!(out, "set_device", device),
             Self::Query { ptr } => object!(out, "query", ptr),
+            Self::Unknown { unseen } => object!(out, "unknown", unseen),
             Self::Setup { what } => object!(out, "setup", what),
         }
     }

@@ -116,6 +116,7 @@ impl Merge {
     fn facts(&self, token: &Token) -> Option<DeviceFacts> {
         let admit = || {
             let Some(identity) = device::identity(token) else { return Err(None) };
+            crate::exit::watch_the_end();
             match self.plan.context.admits_device(identity) {
                 Ok(()) => Ok(identity.attributes.into()),
                 Err(refusal) => {

@@ -1,7 +1,8 @@
 //! Sentences to the user, on standard error, each at most once. Never from the path of an observed call.
 
-use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::sys;
 
 /// One sentence that is said at most once.
 #[derive(Debug)]
@@ -19,6 +20,6 @@ impl Once {
         }
         let line = format!("echo-dr: {text}\n");
         // SAFETY: the buffer is valid for its length. The kernel is called directly: write is hooked. What becomes of it doesn't matter.
-        unsafe { libc::syscall(libc::SYS_write, libc::STDERR_FILENO as c_int, line.as_ptr(), line.len()) };
+        unsafe { sys::write(libc::STDERR_FILENO, line.as_bytes()) };
     }
 }

@@ -613,6 +613,21 @@ fn a_forked_child_releases_nothing() {
 }
 
 #[test]
+fn where_the_table_is_full_the_real_call_is_made() {
+    const ROOM: usize = 4096;
+    let run = Run::of(Pair { alive: 10_000, ..pair(Direction::Both) });
+    let blocks: Vec<_> = (0..ROOM).map(|_| run.merge()).collect();
+    run.deviated(&[]);
+    assert_eq!(run.malloc(), None);
+    run.deviated(&[Deviation::TableFull]);
+    for &block in &blocks {
+        assert_eq!((run.cuda_free(block), run.free(block)), (DONE, DONE));
+    }
+    assert_eq!(run.device.live.borrow().len(), 0);
+    run.deviated(&[Deviation::TableFull]);
+}
+
+#[test]
 fn only_enabled_pairs_are_merged() {
     use echo_dr_format::plan::State;
     for state in [State::Candidate, State::Validated] {
