@@ -133,7 +133,10 @@ impl Validator {
     }
 
     pub(crate) fn device_free(&self, address: usize) {
-        contain((), || self.windows.device_free(&Means, address));
+        contain((), || {
+            self.windows.device_free(&Means, address);
+            self.windows.may_wait();
+        });
     }
 
     pub(crate) fn copying(&self, copy: &Copy) -> WaitToken {
@@ -146,6 +149,11 @@ impl Validator {
         contain((), || self.windows.copied(&Means, token, copy, succeeded));
     }
 
+    /// A function of the host is put into a stream: what it tells the program may order other streams.
+    pub(crate) fn host_function(&self) {
+        contain((), || self.windows.joined());
+    }
+
     /// Before a call that is no copy.
     pub(crate) fn before(&self, call: Call) -> WaitToken {
         let token = self.windows.waiting();
@@ -153,6 +161,9 @@ impl Validator {
             Call::Set { dst, bytes, stream } => self.windows.set(&Means, dst as usize, bytes as usize, stream),
             Call::Launch { stream } => self.windows.launching(&Means, stream),
             Call::StreamWait { .. } => self.windows.joined(),
+            Call::HostAlloc { .. } | Call::HostFree { .. } | Call::HostRegister { .. } | Call::DeviceAlloc { .. } => {
+                self.windows.may_wait();
+            }
             _ => {}
         });
         token

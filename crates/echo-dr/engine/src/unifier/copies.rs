@@ -84,8 +84,11 @@ impl Unifier {
             CopyKind::DeviceToHost => false,
             _ => planned.is_some_and(|site| site.way == Way::Upload),
         };
-        let waits = !(upload && call.asynchronous);
-        let waiting = waits.then(|| self.wait_of(planned.map(|site| site.wait), call.stream)).flatten();
+        let waiting = if !(upload && call.asynchronous) {
+            self.wait_of(planned.map(|site| site.wait), call.stream)
+        } else {
+            self.orders_others(call.stream).then_some(Waiting::Device)
+        };
         let counters = &mut table.pairs[block.pair].counters;
         counters.copies_skipped += 1;
         counters.bytes_skipped += call.bytes as u64;
@@ -95,6 +98,15 @@ impl Unifier {
                 counters.waits += 1;
                 CopyDecision::SkipThenWait(waiting)
             }
+        }
+    }
+
+    /// Work that is pending in one stream is ordered before later work of another one by what lies in `stream` between them: the legacy default
+    /// stream waits for all streams that were not created otherwise, and they for it.
+    fn orders_others(&self, stream: Stream) -> bool {
+        match stream {
+            Stream::LEGACY => !self.pending.idle_but_for(Stream::LEGACY),
+            _ => !self.pending.idle_where(|other| other == Stream::LEGACY),
         }
     }
 

@@ -23,7 +23,7 @@ use crate::calls::Copy;
 use crate::matcher::{Arrival, Matcher, Rule, Side};
 use crate::pending::{Pending, WaitToken};
 use guard::{Guard, Seen, SlotId};
-use instance::{Device, Host, Instance, Scene, Stage};
+use instance::{Device, Host, Instance, Scene, Stage, Use};
 pub use memory::{Fault, Memory, Protection};
 use watch::{PairWatch, Watch};
 
@@ -56,6 +56,7 @@ impl Windows {
             findings: Vec::new(),
             next_key: 0,
             joined: false,
+            hidden: 0,
             flying: false,
         };
         Self {
@@ -144,7 +145,7 @@ impl Windows {
             if watch.instances.get(place).is_none_or(|instance| !is_it(instance)) {
                 return;
             }
-            let scene = self.scene(memory, watch.joined);
+            let scene = self.scene(memory, &watch);
             let (pair, key) = (watch.instances[place].pair, watch.instances[place].key);
             watch.pairs[pair].matcher.leave(key);
             watch.instances[place].host_freed(&scene);
@@ -158,7 +159,6 @@ impl Windows {
     pub fn device_free(&self, memory: &impl Memory, address: usize) {
         let Some(mut watch) = self.lock() else { return };
         self.absorb(&mut watch, memory);
-        let joined = watch.joined;
         let is_it = |instance: &Instance| instance.device.is_some_and(|device| device.address == address);
         self.settle(&mut watch, memory, address);
         if let Some(place) = watch.instances.iter().position(is_it) {
@@ -168,7 +168,8 @@ impl Windows {
             if watch.instances[place].host.is_none() {
                 watch.instances.swap_remove(place);
             } else {
-                watch.instances[place].device_freed(&self.scene(memory, joined));
+                let scene = self.scene(memory, &watch);
+                watch.instances[place].device_freed(&scene);
             }
         }
     }
@@ -177,15 +178,15 @@ impl Windows {
     pub fn copying(&self, memory: &impl Memory, call: &Copy) {
         let Some(mut watch) = self.lock() else { return };
         self.absorb(&mut watch, memory);
-        let scene = self.scene(memory, watch.joined);
+        let scene = self.scene(memory, &watch);
         let mut troubles = Vec::new();
         if let Some((place, way)) = self.link(&watch, call) {
             let instance = &mut watch.instances[place];
             let trouble = match way {
-                Way::Upload => instance.uploading(&scene),
+                Way::Upload => instance.uploading(&scene).map(|trouble| (trouble, None)),
                 Way::Download => instance.downloading(&scene),
             };
-            troubles.extend(trouble.map(|trouble| (instance.pair, trouble, None)));
+            troubles.extend(trouble.map(|(trouble, seen)| (instance.pair, trouble, seen)));
         } else {
             let pieces = [(call.dst, true), (call.src, false)];
             for (address, writes) in pieces {
@@ -200,15 +201,12 @@ impl Windows {
                     }
                 }
             }
-            // A copy of d to other memory reads d as a kernel would.
-            for instance in watch.instances.iter().filter(|instance| instance.has_device_in(call.src, call.bytes)) {
-                if instance.shows_host_write(&scene) {
-                    troubles.push((instance.pair, Trouble::LaunchAfterHostWrite, None));
+            // A copy of d to other memory, or from it into d, is work on d as a kernel is.
+            for (address, does) in [(call.src, Use::Reads), (call.dst, Use::Writes)] {
+                for instance in watch.instances.iter_mut().filter(|it| it.has_device_in(address, call.bytes)) {
+                    let trouble = instance.launched(&scene, call.stream, does);
+                    troubles.extend(trouble.map(|(trouble, seen)| (instance.pair, trouble, seen)));
                 }
-            }
-            for instance in watch.instances.iter_mut().filter(|instance| instance.has_device_in(call.dst, call.bytes)) {
-                let trouble = instance.launched(&scene, call.stream, true);
-                troubles.extend(trouble.map(|(trouble, seen)| (instance.pair, trouble, seen)));
             }
             self.absorb(&mut watch, memory);
         }
@@ -228,7 +226,7 @@ impl Windows {
             self.pending.copied(token, call.stream);
         }
         let Some(mut watch) = self.lock() else { return };
-        let scene = self.scene(memory, watch.joined);
+        let scene = self.scene(memory, &watch);
         if let Some((place, way)) = self.link(&watch, call) {
             let instance = &mut watch.instances[place];
             let was_open = matches!(instance.stage, Stage::Open { .. });
@@ -238,7 +236,7 @@ impl Windows {
                         self.guard.restore(memory, host.slot);
                     }
                 }
-                Way::Upload => instance.uploaded(&scene, call.stream),
+                Way::Upload => instance.uploaded(&scene, call.stream, call.asynchronous),
                 Way::Download => instance.downloaded(&scene, call.stream, call.asynchronous),
             }
             watch.count(place, was_open);
@@ -276,10 +274,17 @@ impl Windows {
         self.pending.recorded(event, stream, token);
     }
 
-    /// A stream waits for an event of another one.
+    /// A stream waits for an event of another one, or calls a function of the host, which may order anything.
     pub fn joined(&self) {
         if let Some(mut watch) = self.lock() {
             watch.joined = true;
+        }
+    }
+
+    /// A call is made that waits for the device, or may, though that is not what it is for: it frees memory, say.
+    pub fn may_wait(&self) {
+        if let Some(mut watch) = self.lock() {
+            watch.hidden = self.pending.launches();
         }
     }
 
@@ -300,7 +305,7 @@ impl Windows {
 
     /// Something the program waited for is done: windows whose work is done with it close.
     fn close(&self, watch: &mut Watch, memory: &impl Memory) {
-        let scene = self.scene(memory, watch.joined);
+        let scene = self.scene(memory, watch);
         let mut troubles = Vec::new();
         for place in 0..watch.instances.len() {
             let was_open = matches!(watch.instances[place].stage, Stage::Open { .. });
@@ -385,7 +390,7 @@ impl Windows {
         if let Arrival::Partner(key) = arrival
             && let Some(place) = watch.instances.iter().position(|instance| instance.key == key)
         {
-            let scene = self.scene(memory, watch.joined);
+            let scene = self.scene(memory, watch);
             put(&mut watch.instances[place]);
             watch.instances[place].complete(&scene);
             watch.pairs[pair].seen.buffers += 1;
@@ -406,6 +411,9 @@ impl Windows {
             host_wrote: false,
             defined: false,
             stream: None,
+            upload: None,
+            users: Vec::new(),
+            trial: false,
             stage: Stage::Fresh { busy: false },
         };
         put(&mut instance);
@@ -434,15 +442,18 @@ impl Windows {
     fn work(&self, memory: &impl Memory, stream: Stream, writes: Option<(usize, usize)>) {
         let Some(mut watch) = self.lock() else { return };
         self.absorb(&mut watch, memory);
-        let scene = self.scene(memory, watch.joined);
+        let scene = self.scene(memory, &watch);
         let mut troubles = Vec::new();
         for place in 0..watch.instances.len() {
             let instance = &mut watch.instances[place];
             let was_open = matches!(instance.stage, Stage::Open { .. });
-            let known = writes.is_some_and(|(dst, bytes)| instance.has_device_in(dst, bytes));
             // A set touches what it sets, and nothing else.
-            if writes.is_none() || known {
-                let trouble = instance.launched(&scene, stream, known);
+            let does = match writes {
+                Some((dst, bytes)) => instance.has_device_in(dst, bytes).then_some(Use::Writes),
+                None => Some(Use::Perhaps),
+            };
+            if let Some(does) = does {
+                let trouble = instance.launched(&scene, stream, does);
                 troubles.extend(trouble.map(|(trouble, seen)| (instance.pair, trouble, seen)));
             }
             watch.count(place, was_open);
@@ -480,7 +491,7 @@ impl Windows {
 
     /// Judges the reads that were on trial of the pair with a block at `address`.
     fn settle(&self, watch: &mut Watch, memory: &impl Memory, address: usize) {
-        let scene = self.scene(memory, watch.joined);
+        let scene = self.scene(memory, watch);
         let is_it = |instance: &&mut Instance| {
             instance.host.is_some_and(|host| host.address == address)
                 || instance.device.is_some_and(|device| device.address == address)
@@ -531,8 +542,9 @@ impl Windows {
         watch.findings.push(Finding { time: 0, pair: self.pairs[pair].id, trouble, site, offset });
     }
 
-    fn scene<'a, M: Memory>(&'a self, memory: &'a M, joined: bool) -> Scene<'a, M> {
-        Scene { memory, guard: &self.guard, pending: &self.pending, joined }
+    fn scene<'a, M: Memory>(&'a self, memory: &'a M, watch: &Watch) -> Scene<'a, M> {
+        let Watch { joined, hidden, .. } = *watch;
+        Scene { memory, guard: &self.guard, pending: &self.pending, joined, hidden }
     }
 
     /// What is watched; `None` in the child of a fork.
