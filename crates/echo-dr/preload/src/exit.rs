@@ -101,7 +101,7 @@ fn counters(ending: &Ending) -> Counters {
 fn write(path: &std::path::Path, text: &[u8]) {
     // A failure has nobody to be told: the program is ending, and its standard error may be gone.
     let name = CString::new(path.as_os_str().as_bytes()).unwrap_or_default();
-    if let Ok(file) = TraceFile::create(&name) {
+    if let Ok(file) = TraceFile::create(name) {
         file.write(text);
         file.close();
     }
