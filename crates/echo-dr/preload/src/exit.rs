@@ -16,7 +16,7 @@ use crate::phase::Phase;
 use crate::session::{self, Session};
 use crate::table::HOOKS;
 use crate::trace::TraceFile;
-use crate::{recorder, validate};
+use crate::{first, recorder, validate};
 
 /// What is written at the end, and what is known of it at the start.
 #[derive(Debug, Default)]
@@ -64,13 +64,15 @@ fn finish() {
     }
     validate::finish();
     recorder::finish();
-    if let Some(path) = &ending.counters {
+    if let Some(path) = ending.counters.as_ref().filter(|_| first::is_first()) {
         let mut text = Vec::new();
         if counters(ending).write(&mut text).is_ok() {
             write(path, &text);
         }
     }
-    if let (Some(path), Some(Session::Merge(merge))) = (&ending.times, session::get()) {
+    if let (Some(path), Some(Session::Merge(merge))) = (&ending.times, session::get())
+        && first::is_first()
+    {
         let times = merge.times().unwrap_or_default();
         let text: String = times.iter().map(|time| format!("{time}\n")).collect();
         write(path, text.as_bytes());

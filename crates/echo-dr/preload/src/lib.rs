@@ -28,6 +28,7 @@ mod dlsym;
 mod elf;
 mod exit;
 mod fault;
+mod first;
 mod fork;
 mod heap;
 mod hostmem;

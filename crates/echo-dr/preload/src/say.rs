@@ -1,7 +1,9 @@
-//! Sentences to the user, on standard error, each at most once. Never from the path of an observed call.
+//! Sentences to the user, on standard error, each at most once, by the first process of a run. Never from the path of an observed call.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::first;
 
 /// One sentence that is said at most once.
 #[derive(Debug)]
@@ -14,7 +16,7 @@ impl Once {
 
     /// Says it, with the library's name before and a line's end after it.
     pub(crate) fn say(&self, text: &str) {
-        if self.0.swap(true, Ordering::Relaxed) {
+        if self.0.swap(true, Ordering::Relaxed) || !first::is_first() {
             return;
         }
         let line = format!("echo-dr: {text}\n");

@@ -86,9 +86,9 @@ fn protect(start: usize, bytes: usize, protection: Protection) -> bool {
 }
 
 impl Memory for Means {
-    fn protect(&self, start: usize, bytes: usize, protection: Protection) {
-        // If the kernel refuses (too many mappings), the pages stay as they are: an access is not seen, the program runs on.
-        let _ = protect(start, bytes, protection);
+    fn protect(&self, start: usize, bytes: usize, protection: Protection) -> bool {
+        // If the kernel refuses (too many mappings), the pages stay as they are and the program runs on.
+        protect(start, bytes, protection)
     }
 
     fn host_digest(&self, address: usize, bytes: usize) -> u64 {
@@ -122,6 +122,10 @@ impl Validator {
 
     pub(crate) fn host_alloc(&self, site: Site, address: usize, bytes: usize) {
         contain((), || self.windows.host_alloc(&Means, site, address, bytes, thread::number()));
+    }
+
+    pub(crate) fn host_unwatched(&self, site: Site, bytes: usize) {
+        contain((), || self.windows.host_unwatched(site, bytes));
     }
 
     pub(crate) fn device_alloc(&self, site: Site, address: usize, bytes: usize) {

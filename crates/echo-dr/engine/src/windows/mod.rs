@@ -113,6 +113,14 @@ impl Windows {
         });
     }
 
+    /// A host block was allocated that could not have pages of its own.
+    pub fn host_unwatched(&self, site: Site, bytes: usize) {
+        let Some(pair) = self.planned(site, bytes, |pair| pair.host) else { return };
+        if let Some(mut watch) = self.lock() {
+            watch.pairs[pair].seen.unwatched += 1;
+        }
+    }
+
     /// A device block was allocated.
     pub fn device_alloc(&self, memory: &impl Memory, site: Site, address: usize, bytes: usize, thread: u64) {
         let Some(pair) = self.planned(site, bytes, |pair| pair.device) else { return };
@@ -510,6 +518,7 @@ impl Windows {
             .filter_map(|instance| instance.host.map(|host| (instance.pair, host.slot)))
             .collect();
         for (pair, slot) in slots {
+            watch.pairs[pair].seen.unwatched += u64::from(self.guard.take_unguarded(slot));
             if let Some(seen) = self.guard.take_in_flight(slot) {
                 // Once is enough to know, so the rest of the run is spared the faults.
                 watch.pairs[pair].seen.exclusive_watched = false;

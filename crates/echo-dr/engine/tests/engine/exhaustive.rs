@@ -212,8 +212,9 @@ struct Original {
 }
 
 impl Memory for Original {
-    fn protect(&self, _: usize, _: usize, protection: Protection) {
+    fn protect(&self, _: usize, _: usize, protection: Protection) -> bool {
         *self.pages.borrow_mut() = protection;
+        true
     }
     fn host_digest(&self, address: usize, _: usize) -> u64 {
         self.machine.load(address).unwrap_or(u64::MAX)

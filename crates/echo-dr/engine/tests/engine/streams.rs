@@ -59,8 +59,9 @@ enum Mode<'a> {
 struct Means<'a>(&'a Gpu, &'a RefCell<Protection>);
 
 impl Memory for Means<'_> {
-    fn protect(&self, _: usize, _: usize, protection: Protection) {
+    fn protect(&self, _: usize, _: usize, protection: Protection) -> bool {
         *self.1.borrow_mut() = protection;
+        true
     }
     fn host_digest(&self, address: usize, _: usize) -> u64 {
         self.0.content(address).unwrap_or(u64::MAX)

@@ -23,11 +23,14 @@ struct Machine {
     host: RefCell<BTreeMap<usize, Vec<u8>>>,
     device: RefCell<BTreeMap<usize, Vec<u8>>>,
     pages: RefCell<BTreeMap<usize, Protection>>,
+    /// mprotect fails.
+    refuses: RefCell<bool>,
 }
 
 impl Memory for Machine {
-    fn protect(&self, start: usize, _: usize, protection: Protection) {
+    fn protect(&self, start: usize, _: usize, protection: Protection) -> bool {
         self.pages.borrow_mut().insert(start, protection);
+        !*self.refuses.borrow()
     }
     fn host_digest(&self, address: usize, _: usize) -> u64 {
         Fnv1a::of(&self.host.borrow()[&address])
@@ -607,6 +610,18 @@ fn blocks_beyond_the_profile_are_counted_as_unwatched() {
     program.windows.host_alloc(&program.machine, HOST, H + 0x10000, N, 1);
     program.cuda_malloc();
     assert_eq!(program.seen().unwatched, 1);
+}
+
+#[test]
+fn blocks_whose_pages_cannot_be_closed_are_counted_as_unwatched() {
+    let program = Program::both_blocks(Direction::Both);
+    program.upload();
+    assert_eq!(program.seen().unwatched, 0);
+    *program.machine.refuses.borrow_mut() = true;
+    program.download();
+    assert_eq!(program.seen().unwatched, 1);
+    program.windows.host_unwatched(HOST, N);
+    assert_eq!(program.seen().unwatched, 2);
 }
 
 #[test]
