@@ -38,6 +38,7 @@ const REQUIRED: [&CStr; 9] = [
 unsafe extern "C" fn at_load() {
     stack::this_is_the_first_thread();
     first::find_out();
+    say::find_out();
     // SAFETY: asks for a number.
     let is_secure = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
     if is_secure {

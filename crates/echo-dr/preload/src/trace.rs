@@ -22,7 +22,7 @@ pub(crate) struct TraceFile {
 }
 
 /// Device, number and size of an open file.
-fn about(fd: c_int) -> io::Result<((u64, u64), u64)> {
+pub(crate) fn about(fd: c_int) -> io::Result<((u64, u64), u64)> {
     // SAFETY: all zero is a valid structure, which fstat fills; a descriptor that isn't open is an error.
     unsafe {
         let mut about: libc::stat = std::mem::zeroed();
@@ -148,16 +148,19 @@ fn open(path: &CStr, more: c_int) -> io::Result<c_int> {
     Ok(away_from_standard_numbers(fd))
 }
 
-/// Programs close, reuse and compare small descriptor numbers (a shell's redirections, say), so the trace gets a large one.
+/// Programs close, reuse and compare small descriptor numbers (a shell's redirections, say), so the trace gets a large one, as far as the limit
+/// on numbers allows; never a standard one, to which the program writes.
 fn away_from_standard_numbers(fd: c_int) -> c_int {
-    const LARGE: c_int = 900;
-    // SAFETY: fd is open; a copy on another number is made and the first closed.
-    unsafe {
-        let copy = libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, LARGE);
-        if copy < 0 {
-            return fd;
+    const LARGE: [c_int; 4] = [900, 200, 50, 3];
+    for number in LARGE {
+        // SAFETY: fd is open; a copy on another number is made and the first closed.
+        unsafe {
+            let copy = libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, number);
+            if copy >= 0 {
+                libc::close(fd);
+                return copy;
+            }
         }
-        libc::close(fd);
-        copy
     }
+    fd
 }

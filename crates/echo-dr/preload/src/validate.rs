@@ -56,10 +56,13 @@ pub(crate) fn finish() {
     seen.into_iter().for_each(|seen| recorder::push_other(Record::Seen(seen)));
 }
 
-/// Asks for [`finish`] before CUDA's own exit handlers: called once CUDA is in use, so after they were registered.
+/// Asks for what must come before CUDA's own exit handlers: called once CUDA is in use, so after they were registered.
 pub(crate) fn finish_before_cuda() {
     extern "C" fn at_exit() {
-        finish();
+        if let Some(validator) = get() {
+            let _token = Token::regardless_of_phase();
+            contain((), || validator.windows.leaving(&Means));
+        }
     }
     if get().is_some() {
         // SAFETY: the handler lives as long as the library, which is never unloaded.

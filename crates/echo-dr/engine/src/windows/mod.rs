@@ -365,6 +365,20 @@ impl Windows {
         findings
     }
 
+    /// CUDA is about to end, in the process's exit, and with it all memory that it gave: what is still open is judged, and no host block of a pair may be
+    /// touched any more.
+    pub fn leaving(&self, memory: &impl Memory) {
+        let Some(mut watch) = self.lock() else { return };
+        self.absorb(&mut watch, memory);
+        let hosts: Vec<Host> = watch.instances.iter().filter_map(|instance| instance.host).collect();
+        for host in hosts {
+            self.settle(&mut watch, memory, host.address);
+            if watch.instances.iter().any(|instance| instance.host.is_some_and(|it| it.address == host.address)) {
+                self.guard.set(memory, host.slot, Protection::Closed, false);
+            }
+        }
+    }
+
     /// The run ends: what is still open is judged, while the device can still be read if possible. The last findings, and what was seen of each
     /// pair.
     #[must_use]

@@ -625,6 +625,19 @@ fn blocks_whose_pages_cannot_be_closed_are_counted_as_unwatched() {
 }
 
 #[test]
+fn a_host_block_is_not_touched_when_cuda_has_ended() {
+    let mut program = Program::both_blocks(Direction::Both);
+    program.upload();
+    program.kernel(Some(3));
+    program.download();
+    program.read();
+    program.windows.leaving(&program.machine);
+    program.troubles(&[]);
+    program.read();
+    program.troubles(&[Trouble::HostTouched(Access::Read)]);
+}
+
+#[test]
 fn faults_elsewhere_are_not_ours() {
     let program = Program::both_blocks(Direction::Both);
     program.upload();
