@@ -45,6 +45,7 @@ mod phase;
 mod proc_address;
 mod record;
 mod recorder;
+mod reserve;
 mod ring;
 mod say;
 mod session;
@@ -60,6 +61,5 @@ mod trace;
 mod tracked;
 mod validate;
 
-/// Echo's own memory: never the program's allocator, which may be what called, or be damaged by the program's faults.
 #[global_allocator]
-static HEAP: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+static HEAP: reserve::Heap = reserve::Heap;

@@ -140,6 +140,11 @@ pub(crate) fn push(token: &Token, mut entry: Entry) {
     }
 }
 
+/// Calls were not recorded, and the trace says so.
+pub(crate) fn lose() {
+    LOST.fetch_add(1, Ordering::Relaxed);
+}
+
 /// Something was recorded.
 pub(crate) fn has_events() -> bool {
     HAS_THREAD.load(Ordering::Relaxed)

@@ -59,6 +59,15 @@ fn a_limit_on_the_size_of_files_ends_the_trace_only() {
     assert!(common::read(&folder.path().join("trace")).end.is_none());
 }
 
+/// An allocation of ours that failed ended the program; and a trace without the rest of its calls must not look whole.
+#[test]
+fn a_program_that_copes_without_memory_goes_on() {
+    let folder = common::scratch();
+    recorded(&["memory-limit"], folder.path(), None);
+    let trace = common::read(&folder.path().join("trace"));
+    assert!(trace.end.is_none_or(|end| end.lost > 0), "the trace is whole: {:?}", trace.end);
+}
+
 #[test]
 fn threads_that_are_cancelled_end_as_they_do_alone() {
     recorded(&["cancelled"], common::scratch().path(), None);

@@ -87,7 +87,7 @@ impl Unifier {
 
     /// The enabled pair whose block at `site` has this size.
     fn planned(&self, site: Site, bytes: usize, side: impl Fn(&Pair) -> Site) -> Option<usize> {
-        if self.forked.load(Ordering::Acquire) {
+        if self.forked.load(Ordering::Acquire) || self.stopped.load(Ordering::Acquire) {
             return None;
         }
         let mut other_size = None;

@@ -208,6 +208,18 @@ fn frees_come_in_either_order_and_cuda_free_waits() {
 }
 
 #[test]
+fn a_stopped_engine_merges_nothing_new_and_keeps_what_there_is() {
+    let run = Run::both();
+    let p = run.merge();
+    run.unifier.stop();
+    assert_eq!((run.malloc(), run.cuda_malloc()), (None, None));
+    assert_eq!(run.copy(p, p, CopyKind::HostToDevice), CopyDecision::Skip);
+    assert_eq!((run.free(p), run.cuda_free(p)), (DONE, DONE));
+    assert!(run.device.live.borrow().is_empty());
+    run.deviated(&[]);
+}
+
+#[test]
 fn a_device_block_that_is_freed_twice_is_no_reason_to_free_p() {
     const NO: FreeDecision = FreeDecision::Done(Err(CudaError::INVALID_VALUE));
     let run = Run::both();

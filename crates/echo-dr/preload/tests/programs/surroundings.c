@@ -13,9 +13,9 @@
 static void *volatile block;
 __attribute__((noinline)) static void allocate(int times) {
     for (int i = 0; i < times; i++) {
-        block = malloc(300000);
-        ((char *)block)[5] = 1;
-        free(block);
+        char *volatile mine = malloc(300000);
+        if (mine != NULL) mine[5] = 1;
+        free(mine);
     }
 }
 
@@ -81,11 +81,36 @@ static int children(void) {
     return child == NULL || pclose(child) != 0;
 }
 
+static void *many(void *ignored) {
+    allocate(3000);
+    return ignored;
+}
+
+// Threads that find no memory, and go on.
+static int memory_limit(void) {
+    const struct rlimit limit = {60 << 20, 60 << 20};
+    if (setrlimit(RLIMIT_AS, &limit) != 0) return 2;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, 1 << 20);
+    pthread_t threads[50];
+    int made = 0;
+    while (made < 50 && pthread_create(&threads[made], &attributes, many, NULL) == 0) made++;
+    for (int i = 0; i < made; i++) pthread_join(threads[i], NULL);
+    int blocks = 0;
+    for (; blocks < 1000; blocks++) {
+        block = malloc(300000);
+        if (block == NULL) break;
+    }
+    return made < 10 || blocks == 1000;
+}
+
 int main(int count, char **arguments) {
     const char *how = count > 1 ? arguments[1] : "";
     if (strcmp(how, "descriptors") == 0 && count > 2) return descriptors(arguments[2]);
     if (strcmp(how, "size-limit") == 0) return size_limit();
     if (strcmp(how, "cancelled") == 0) return cancelled();
+    if (strcmp(how, "memory-limit") == 0) return memory_limit();
     if (strcmp(how, "children") == 0) return children();
     return 2;
 }
