@@ -76,7 +76,7 @@ pub(super) fn run(
     let expected: Vec<&Expected> = cases.iter().map(|case| &case.expected[input]).collect();
     let (context, program) = (compiler.context, files.program(build));
     match mode.step {
-        Some(step) => preloaded::differences(context, files, mode, step, input, &expected),
+        Some(step) => preloaded::differences(context, compiler.unvalidated, files, mode, step, input, &expected),
         None => execute::differences(mode, input, &expected, |first| {
             execute::run(context, &program, mode, &[first, expected.len() - 1, input], &[])
         }),

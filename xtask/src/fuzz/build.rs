@@ -77,6 +77,8 @@ pub(super) struct Compiler<'a> {
     pub(super) context: &'a Context,
     /// `None`: nothing is compiled with it.
     pub(super) plugin: Option<&'a Path>,
+    /// Echo-DR merges what it has not watched.
+    pub(super) unvalidated: bool,
     /// An object file that stands for libecho_rt.a.
     pub(super) runtime: &'a Path,
     /// Optimisation, as options of clang.

@@ -65,6 +65,8 @@ pub(crate) struct Options {
     pub(crate) reduce: usize,
     /// Programs are compiled without the plugin and merged at run time.
     pub(crate) preloaded: bool,
+    /// What may be a pair by its trace is merged, without validation.
+    pub(crate) unvalidated: bool,
     /// Another plugin than the one of this tree.
     pub(crate) plugin: Option<PathBuf>,
     /// Print the text of programs and do nothing else.
@@ -192,6 +194,7 @@ impl<'a> Fuzzer<'a> {
             context: self.context,
             plugin: (!self.options.preloaded).then_some(self.plugin),
             runtime: self.runtime,
+            unvalidated: self.options.unvalidated,
             level,
             plain_level,
             debug: number % 2 == 1,

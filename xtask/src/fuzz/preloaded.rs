@@ -82,11 +82,14 @@ struct Run<'a> {
     input: usize,
     first: usize,
     last: usize,
+    /// What the analysis lets pass is merged without being watched: for the test that the comparison finds something.
+    unvalidated: bool,
 }
 
 /// As [`execute::differences`], for a step.
 pub(super) fn differences(
     context: &Context,
+    unvalidated: bool,
     files: &Files,
     mode: &Mode,
     step: Step,
@@ -94,7 +97,7 @@ pub(super) fn differences(
     expected: &[&Expected],
 ) -> Result<Vec<Difference>, Failure> {
     execute::differences(mode, input, expected, |first| {
-        let run = Run { context, files, access: mode.access, input, first, last: expected.len() - 1 };
+        let run = Run { context, files, access: mode.access, input, first, last: expected.len() - 1, unvalidated };
         run.step(mode, step)
     })
 }
@@ -115,6 +118,11 @@ impl Run<'_> {
             Step::Watch => {
                 self.after(mode, Step::Record)?;
                 let mut plan = read(&self.file("plan"))?;
+                if self.unvalidated {
+                    plan.pairs.iter_mut().for_each(|pair| pair.state = State::Validated);
+                    write(&plan, &self.file("judged"))?;
+                    return execute::run(self.context, &self.program(), mode, &self.arguments(), &[]);
+                }
                 let exclusive = OsString::from(if self.access == "exclusive" { "1" } else { "0" });
                 let file = self.file("plan").into();
                 let process = self.process(mode, step, &[("ECHO_DR_PLAN", file), ("ECHO_DR_EXCLUSIVE", exclusive)])?;
@@ -153,8 +161,15 @@ impl Run<'_> {
             let _ = fs::remove_file(self.file(step.name())); // Absent, the first time.
         }
         environment.extend(more.iter().cloned());
-        let program = self.files.program(Build::Preloaded);
-        execute::run(self.context, &program, mode, &[self.first, self.last, self.input], &environment)
+        execute::run(self.context, &self.program(), mode, &self.arguments(), &environment)
+    }
+
+    fn program(&self) -> PathBuf {
+        self.files.program(Build::Preloaded)
+    }
+
+    fn arguments(&self) -> [usize; 3] {
+        [self.first, self.last, self.input]
     }
 
     fn file(&self, name: &str) -> PathBuf {
