@@ -96,6 +96,18 @@ impl Pending {
         self.launches.load(Ordering::Acquire)
     }
 
+    /// The number of the last work in a stream; of a stream that has no slot, that of all of those.
+    pub(crate) fn last(&self, stream: Stream) -> u64 {
+        let slot = self.slot(stream, false).map_or(&self.elsewhere, |slot| &slot.last);
+        slot.load(Ordering::Acquire)
+    }
+
+    /// The stream's work up to a number is known to be done.
+    pub(crate) fn is_done(&self, stream: Stream, number: u64) -> bool {
+        let of_stream = self.slot(stream, false).map_or(0, |slot| slot.done.load(Ordering::Acquire));
+        number <= of_stream.max(self.done.load(Ordering::Acquire))
+    }
+
     /// A wait begins.
     pub(crate) fn waiting(&self) -> WaitToken {
         WaitToken(self.launches())

@@ -190,6 +190,14 @@ impl<'t> Observed<'t> {
         self.plain(Call::Launch { stream: self.stream(stream) }, real)
     }
 
+    /// A function of the host that a stream calls, or anything else that orders streams out of sight.
+    pub(crate) fn host_function(&self, stream: usize, real: Forward<'_>) -> c_int {
+        if let Some(validator) = crate::validate::get() {
+            validator.host_function();
+        }
+        self.launch(stream, real)
+    }
+
     /// A stream.
     pub(crate) fn stream_create(&self, out: *mut usize, flags: u32, real: Forward<'_>) -> c_int {
         self.after(real, &mut || {

@@ -177,6 +177,11 @@ impl Record {
             let (dst, src, bytes) = (dst as u64, src as u64, bytes as u64);
             self.push(call, &timed, site, Call::Copy { dst, src, bytes, kind, stream, asynchronous, shape });
             self.tell_device(call.token);
+        } else {
+            // The addresses were not what the call asks for (the wrong way round, say), which merged they could be.
+            for ptr in [dst as u64, src as u64] {
+                self.push(call, &timed, NOWHERE, Call::Query { ptr });
+            }
         }
         if let (Some(validator), Some(watch)) = (self.validator, watch) {
             validator.copied(&copy, watch, timed.code == 0);
@@ -248,13 +253,14 @@ impl Record {
         if let Some(validator) = self.validator.filter(|validator| validator.wants_size(wanted.bytes)) {
             let here = self.site(token);
             site = Some(here);
-            if validator.is_host_site(here, wanted.bytes)
-                && let Some(address) = pages::allocate(wanted.bytes, wanted.align)
-            {
-                tracked::insert(address, Block { bytes: wanted.bytes, origin: Origin::Pages });
-                validator.host_alloc(here, address, wanted.bytes);
-                self.push_host_alloc(token, wanted, here, address);
-                return address as *mut c_void;
+            if validator.is_host_site(here, wanted.bytes) {
+                if let Some(address) = pages::allocate(wanted.bytes, wanted.align) {
+                    tracked::insert(address, Block { bytes: wanted.bytes, origin: Origin::Pages });
+                    validator.host_alloc(here, address, wanted.bytes);
+                    self.push_host_alloc(token, wanted, here, address);
+                    return address as *mut c_void;
+                }
+                validator.host_unwatched(here, wanted.bytes);
             }
         }
         let block = real();

@@ -17,7 +17,7 @@ use crate::contain::contain;
 use crate::device::Real;
 use crate::hostmem;
 use crate::thread::{self, Token};
-use crate::{pages, recorder, rings, sys};
+use crate::{exit, pages, recorder, rings, sys};
 
 /// A validation run.
 #[derive(Debug)]
@@ -75,10 +75,22 @@ pub(crate) fn finish() {
     let Some(validator) = get().filter(|_| !DONE.swap(true, Ordering::AcqRel)) else { return };
     // CUDA's calls are Echo's here, not the program's.
     let _token = Token::regardless_of_phase();
-    validator.ask_device();
+    if !exit::is_leaving() {
+        validator.ask_device();
+    }
     let (findings, seen) = contain((Vec::new(), Vec::new()), || validator.windows.finish(&Means, recorder::time()));
     findings.into_iter().for_each(|finding| recorder::push_other(Record::Finding(finding)));
     seen.into_iter().for_each(|seen| recorder::push_other(Record::Seen(seen)));
+}
+
+/// The program is ending, and CUDA's own exit handlers come next.
+pub(crate) fn leaving() {
+    if let Some(validator) = get() {
+        // CUDA's calls are Echo's here, not the program's.
+        let _token = Token::regardless_of_phase();
+        validator.ask_device();
+        contain((), || validator.windows.leaving(&Means));
+    }
 }
 
 /// This process is the child of a fork.
@@ -100,9 +112,9 @@ fn protect(start: usize, bytes: usize, protection: Protection) -> bool {
 }
 
 impl Memory for Means {
-    fn protect(&self, start: usize, bytes: usize, protection: Protection) {
-        // If the kernel refuses (too many mappings), the pages stay as they are: an access is not seen, the program runs on.
-        let _ = protect(start, bytes, protection);
+    fn protect(&self, start: usize, bytes: usize, protection: Protection) -> bool {
+        // If the kernel refuses (too many mappings), the pages stay as they are and the program runs on.
+        protect(start, bytes, protection)
     }
 
     fn drain(&self) {
@@ -166,6 +178,10 @@ impl Validator {
         contain((), || self.windows.host_alloc(&Means, site, address, bytes, thread::number()));
     }
 
+    pub(crate) fn host_unwatched(&self, site: Site, bytes: usize) {
+        contain((), || self.windows.host_unwatched(site, bytes));
+    }
+
     pub(crate) fn device_alloc(&self, site: Site, address: usize, bytes: usize) {
         contain((), || self.windows.device_alloc(&Means, site, address, bytes, thread::number()));
     }
@@ -175,7 +191,10 @@ impl Validator {
     }
 
     pub(crate) fn device_free(&self, address: usize) {
-        contain((), || self.windows.device_free(&Means, address));
+        contain((), || {
+            self.windows.device_free(&Means, address);
+            self.windows.may_wait();
+        });
     }
 
     pub(crate) fn copying(&self, copy: &Copy) -> WaitToken {
@@ -188,6 +207,11 @@ impl Validator {
         contain((), || self.windows.copied(&Means, token, copy, succeeded));
     }
 
+    /// A function of the host is put into a stream: what it tells the program may order other streams.
+    pub(crate) fn host_function(&self) {
+        contain((), || self.windows.joined());
+    }
+
     /// Before a call that is no copy.
     pub(crate) fn before(&self, call: Call) -> WaitToken {
         let token = self.windows.waiting();
@@ -197,6 +221,9 @@ impl Validator {
             Call::StreamWait { .. } => self.windows.joined(),
             // A failure would be forgotten with all else.
             Call::Setup { what: Setup::Reset } => self.ask_device(),
+            Call::HostAlloc { .. } | Call::HostFree { .. } | Call::HostRegister { .. } | Call::DeviceAlloc { .. } => {
+                self.windows.may_wait();
+            }
             _ => {}
         });
         token

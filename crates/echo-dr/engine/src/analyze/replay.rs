@@ -113,6 +113,10 @@ fn replay(blocks: &[usize], shown: &BTreeSet<(usize, usize)>, history: &History,
         return None;
     }
     let waiting = u32::try_from(waiting).ok().filter(|&waiting| same_thread || waiting == 1)?;
+    // Blocks of several threads come in an order that another run may change: one thread's h would get another one's d.
+    if !same_thread && buffers > 1 {
+        return None;
+    }
     let first = match (host_first, device_first) {
         (true, true) => First::Either,
         (true, false) => First::Host,

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use echo_dr_format::plan::Pair;
 use echo_dr_format::reason::Deviation;
 use echo_dr_format::site::Site;
-use echo_rt::{Backend, Cuda, DeviceFacts, Merged, PairFacts, usable};
+use echo_rt::{Backend, Cuda, CudaError, DeviceFacts, Merged, PairFacts, usable};
 
 use super::Unifier;
 use super::table::{Block, Table, View};
@@ -19,6 +19,9 @@ enum Waits {
     No,
     ForDevice,
 }
+
+/// An address that is no block's, for an error of CUDA's own making.
+const NO_BLOCK: usize = 1;
 
 /// A block that is asked for.
 #[derive(Clone, Copy)]
@@ -105,7 +108,7 @@ impl Unifier {
 
     /// The enabled pair whose block at `site` has this size.
     fn planned(&self, site: Site, bytes: usize, side: impl Fn(&Pair) -> Site) -> Option<usize> {
-        if self.forked.load(Ordering::Acquire) {
+        if self.forked.load(Ordering::Acquire) || self.stopped.load(Ordering::Acquire) {
             return None;
         }
         let mut other_size = None;
@@ -262,8 +265,12 @@ impl Unifier {
             Side::Device => (&mut block.device, block.host),
         };
         if *mine != View::Live {
-            // Freed twice, or by the wrong function: what the real call makes of it is the program's own affair.
-            return FreeDecision::Forward;
+            // Freed twice, or by the wrong function. CUDA says no to that, and would not if it were given p, which the other view still needs.
+            drop(table);
+            return match side {
+                Side::Host => FreeDecision::Forward,
+                Side::Device => FreeDecision::Done(cuda.free(NO_BLOCK).and(Err(CudaError::INVALID_VALUE))),
+            };
         }
         *mine = View::Freed;
         if self.forked.load(Ordering::Acquire) {

@@ -46,6 +46,7 @@ pub struct Unifier {
     /// Streams that are being captured.
     captures: AtomicU32,
     forked: AtomicBool,
+    stopped: AtomicBool,
     /// Some p is managed memory that the host must not touch while any GPU work is in flight.
     exclusive: AtomicBool,
     deviations: [AtomicU64; Deviation::ALL.len()],
@@ -68,6 +69,7 @@ impl Unifier {
             table,
             captures: AtomicU32::new(0),
             forked: AtomicBool::new(false),
+            stopped: AtomicBool::new(false),
             exclusive: AtomicBool::new(false),
             deviations: std::array::from_fn(|_| AtomicU64::new(0)),
         }
@@ -198,6 +200,11 @@ impl Unifier {
     /// This process is the child of a fork: nothing is merged any more, and merged blocks are never released.
     pub fn forked(&self) {
         self.forked.store(true, Ordering::Release);
+    }
+
+    /// No new blocks are merged any more; those that exist go on.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::Release);
     }
 
     /// What happened to each enabled pair.

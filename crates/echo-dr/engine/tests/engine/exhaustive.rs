@@ -265,8 +265,9 @@ struct Original {
 }
 
 impl Memory for Original {
-    fn protect(&self, _: usize, _: usize, protection: Protection) {
+    fn protect(&self, _: usize, _: usize, protection: Protection) -> bool {
         self.machine.pages.set(protection);
+        true
     }
     fn drain(&self) {
         self.machine.drain();

@@ -49,6 +49,9 @@ impl Cuda for Device {
         self.take("device").ok_or(CudaError::MEMORY_ALLOCATION)
     }
     fn free(&self, address: usize) -> Result<(), CudaError> {
+        if address < N {
+            return Err(CudaError::INVALID_VALUE);
+        }
         self.give(address, "managed");
         Ok(())
     }
@@ -211,6 +214,32 @@ fn frees_come_in_either_order_and_cuda_free_waits() {
     assert_eq!(run.free(next), DONE);
     assert_eq!(run.unifier.size_of(next), None);
     assert_eq!(run.free(next), FreeDecision::Forward, "a program that frees twice is left to the real free");
+}
+
+#[test]
+fn a_stopped_engine_merges_nothing_new_and_keeps_what_there_is() {
+    let run = Run::both();
+    let p = run.merge();
+    run.unifier.stop();
+    assert_eq!((run.malloc(), run.cuda_malloc()), (None, None));
+    assert_eq!(run.copy(p, p, CopyKind::HostToDevice), CopyDecision::Skip);
+    assert_eq!((run.free(p), run.cuda_free(p)), (DONE, DONE));
+    assert!(run.device.live.borrow().is_empty());
+    run.deviated(&[]);
+}
+
+#[test]
+fn a_device_block_that_is_freed_twice_is_no_reason_to_free_p() {
+    const NO: FreeDecision = FreeDecision::Done(Err(CudaError::INVALID_VALUE));
+    let run = Run::both();
+    let p = run.merge();
+    assert_eq!((run.cuda_free(p), run.cuda_free(p)), (DONE, NO));
+    assert_eq!(run.device.live.borrow().len(), 1, "h still lives");
+    assert_eq!(run.free(p), DONE);
+
+    let h = run.malloc().expect("p");
+    assert_eq!(run.cuda_free(h), NO, "its device block never came");
+    assert_eq!(run.device.live.borrow().len(), 1);
 }
 
 #[test]

@@ -15,6 +15,7 @@ use echo_dr_format::site::{Fnv1a, Site};
 const H: usize = 0x10_0000;
 const D: usize = 0x90_0000;
 const CODE: Site = Site(0x77);
+const OTHER_STREAM: Stream = Stream(0x6000);
 
 /// Contents by block, and what the pages allow.
 #[derive(Default)]
@@ -24,12 +25,15 @@ struct Machine {
     pages: RefCell<BTreeMap<usize, Protection>>,
     /// The device may still be copying from or to h's own pages.
     copying: Cell<bool>,
+    /// mprotect fails.
+    refuses: RefCell<bool>,
 }
 
 impl Memory for Machine {
-    fn protect(&self, start: usize, _: usize, protection: Protection) {
+    fn protect(&self, start: usize, _: usize, protection: Protection) -> bool {
         assert!(!self.copying.get() || protection == Protection::Open, "the device can't go on copying");
         self.pages.borrow_mut().insert(start, protection);
+        !*self.refuses.borrow()
     }
     fn drain(&self) {
         self.copying.set(false);
@@ -151,8 +155,12 @@ impl Program {
     }
 
     fn wait(&self) {
+        self.wait_for(WaitFor::Device);
+    }
+
+    fn wait_for(&self, on: WaitFor) {
         let token = self.windows.waiting();
-        self.windows.waited(&self.machine, token, WaitFor::Device);
+        self.windows.waited(&self.machine, token, on);
     }
 
     /// At this point of the run.
@@ -643,23 +651,84 @@ fn work_that_another_thread_begins_during_a_copy_leaves_h_unwatched() {
 }
 
 #[test]
-fn work_of_another_stream_concerns_the_pair_only_if_streams_are_ordered() {
-    for joined in [false, true] {
+fn a_read_while_another_streams_work_runs_is_judged_by_what_that_work_does() {
+    for (result, expected) in [(None, &[][..]), (Some(3), &[Trouble::HostTouched(Access::Read)])] {
         let mut program = Program::both_blocks(Direction::Both);
         program.stream = STREAM;
         program.write(1);
         program.upload();
         program.kernel(Some(2));
         program.download();
-        if joined {
-            program.windows.joined();
-        }
-        program.stream = Stream(0x6000);
-        program.kernel(None);
+        program.stream = OTHER_STREAM;
+        program.kernel(result);
         program.read();
-        let expected: &[Trouble] = if joined { &[Trouble::HostTouched(Access::Read)] } else { &[] };
+        program.wait();
+        program.read();
         program.troubles(expected);
     }
+}
+
+#[test]
+fn work_of_another_stream_sees_what_the_host_wrote_unless_an_upload_is_on_its_way() {
+    // The host may have told the other stream when the upload was done: by a wait, and by whatever may be one.
+    type Order = fn(&mut Program);
+    let orders: [(&str, Order, bool); 6] = [
+        ("nothing", |_| {}, false),
+        ("a wait", |program| program.wait_for(WaitFor::Stream(STREAM)), true),
+        ("a wait for other work", |program| program.wait_for(WaitFor::Stream(OTHER_STREAM)), false),
+        ("an event or a host function", |program| program.windows.joined(), true),
+        ("memory that is freed", |program| program.windows.may_wait(), true),
+        (
+            "the default stream",
+            |program| {
+                program.windows.launching(&program.machine, Stream::LEGACY);
+                program.windows.launched(Stream::LEGACY);
+            },
+            true,
+        ),
+    ];
+    for (name, order, seen) in orders {
+        let mut program = Program::both_blocks(Direction::Input);
+        (program.asynchronous, program.stream) = (true, STREAM);
+        program.write(1);
+        program.upload();
+        order(&mut program);
+        program.stream = OTHER_STREAM;
+        program.kernel(None);
+        program.stream = STREAM;
+        program.kernel(None);
+        program.wait_for(WaitFor::Stream(STREAM));
+        // Work of the other stream is pending still.
+        program.write(2);
+        let found = !program.findings().is_empty();
+        assert_eq!(found, seen, "{name}");
+    }
+}
+
+#[test]
+fn work_after_an_asynchronous_download_leaves_the_window_open() {
+    let mut program = Program::both_blocks(Direction::Output);
+    program.stream = STREAM;
+    program.kernel(Some(1));
+    program.asynchronous = true;
+    program.download();
+    program.kernel(Some(2));
+    program.wait();
+    program.read();
+    program.troubles(&[Trouble::HostTouched(Access::Read)]);
+}
+
+#[test]
+fn a_copy_of_d_to_elsewhere_opens_the_window() {
+    let mut program = Program::both_blocks(Direction::Input);
+    program.write(1);
+    program.upload();
+    program.kernel(None);
+    program.wait();
+    program.asynchronous = true;
+    program.copy(0xdead_0000, D, CopyKind::DeviceToDevice, CODE);
+    program.write(2);
+    program.troubles(&[Trouble::HostTouched(Access::Write)]);
 }
 
 #[test]
@@ -697,7 +766,7 @@ fn accesses_while_other_work_is_in_flight_forbid_managed_memory_only() {
     program.download();
     program.read();
     program.troubles(&[]);
-    program.stream = Stream(0x6000);
+    program.stream = OTHER_STREAM;
     program.kernel(None);
     program.read();
     program.troubles(&[Trouble::NotExclusive(Access::Read)]);
@@ -733,6 +802,31 @@ fn blocks_beyond_the_profile_are_counted_as_unwatched() {
     program.windows.host_alloc(&program.machine, HOST, H + 0x10000, N, 1);
     program.cuda_malloc();
     assert_eq!(program.seen().unwatched, 1);
+}
+
+#[test]
+fn blocks_whose_pages_cannot_be_closed_are_counted_as_unwatched() {
+    let program = Program::both_blocks(Direction::Both);
+    program.upload();
+    assert_eq!(program.seen().unwatched, 0);
+    *program.machine.refuses.borrow_mut() = true;
+    program.download();
+    assert_eq!(program.seen().unwatched, 1);
+    program.windows.host_unwatched(HOST, N);
+    assert_eq!(program.seen().unwatched, 2);
+}
+
+#[test]
+fn a_host_block_is_not_touched_when_cuda_has_ended() {
+    let mut program = Program::both_blocks(Direction::Both);
+    program.upload();
+    program.kernel(Some(3));
+    program.download();
+    program.read();
+    program.windows.leaving(&program.machine);
+    program.troubles(&[]);
+    program.read();
+    program.troubles(&[Trouble::HostTouched(Access::Read)]);
 }
 
 #[test]
