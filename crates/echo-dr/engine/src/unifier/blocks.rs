@@ -353,7 +353,7 @@ mod tests {
         let _taken = unifier.lock();
         unifier.forked();
         for side in [Side::Host, Side::Device] {
-            assert_eq!(unifier.free(&Nobody, 0x1000, side, false), FreeDecision::Done(Ok(())));
+            assert_eq!(unifier.free(&Nobody, 0x1000, side, Waits::No), FreeDecision::Done(Ok(())));
         }
         assert_eq!(unifier.deviations(), [(Deviation::ForkedChild, 2)]);
     }

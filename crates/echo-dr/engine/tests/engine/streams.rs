@@ -80,6 +80,9 @@ impl Memory for Means<'_> {
         *self.1.borrow_mut() = protection;
         true
     }
+    fn drain(&self) {
+        self.0.drain();
+    }
     fn host_digest(&self, address: usize, _: usize) -> u64 {
         self.0.content(address).unwrap_or(u64::MAX)
     }
@@ -110,7 +113,7 @@ impl<'a> Run<'a> {
         };
         let h = match mode {
             Mode::Merge(unifier) => {
-                let call = HostAlloc { site: HOST, bytes: N, align: 1, zeroed: false, thread: 0 };
+                let call = HostAlloc { site: HOST, bytes: N, align: 1, zeroed: false, page_locked: false, thread: 0 };
                 use_or_take(unifier.host_alloc(gpu, facts, call))
             }
             _ => gpu.take(),
