@@ -211,7 +211,19 @@ fn run(command: &Action, context: &Context) -> Result<(), Failure> {
         Action::Bench { repeats, up_to, json } => {
             bench::run(context, &bench::Options { repeats: *repeats as usize, up_to: *up_to, json: *json })
         }
-        Action::Fuzz { seconds, seed, programs, first, keep, reduce, dr, unsound_without_validation, plugin, show, json } => {
+        Action::Fuzz {
+            seconds,
+            seed,
+            programs,
+            first,
+            keep,
+            reduce,
+            dr,
+            unsound_without_validation,
+            plugin,
+            show,
+            json,
+        } => {
             let unlimited = if programs.is_some() { u64::MAX } else { 60 };
             let options = fuzz::Options {
                 limit: Duration::from_secs(seconds.unwrap_or(unlimited)),

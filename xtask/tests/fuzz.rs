@@ -54,7 +54,8 @@ fn random_programs_print_the_same_merged_by_echo_dr() {
 fn merges_that_were_not_validated_are_found() {
     let keep = tempfile::tempdir().expect("a temporary folder");
     let folder = keep.path().to_str().expect("a name in UTF-8");
-    let arguments = ["--dr", "--unsound-without-validation", "--seed", "5", "--programs", "40", "--reduce", "0", "--json"];
+    let arguments =
+        ["--dr", "--unsound-without-validation", "--seed", "5", "--programs", "40", "--reduce", "0", "--json"];
     let output = fuzz(&[&arguments[..], &["--keep", folder]].concat());
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
     let report = json(&output);

@@ -226,7 +226,8 @@ mod tests {
         let fine = Expected { lines: vec![], code: 0 };
         let mode = Mode { schedule: "lazy".into(), access: "exclusive", poison: false, mixture: None, step: None };
         let context = Context::new(false);
-        let found = differences(&mode, 0, &[&fine; 5], |first| run(&context, &script, &mode, &[first, 4, 0], &[])).unwrap();
+        let found =
+            differences(&mode, 0, &[&fine; 5], |first| run(&context, &script, &mode, &[first, 4, 0], &[])).unwrap();
         assert_eq!(found.iter().map(|found| found.position).collect::<Vec<_>>(), [1, 3]);
         assert!(found[0].got.contains("signal: 9"), "{found:?}");
         assert_eq!(found[1].got, "x\n= 0\n");

@@ -200,7 +200,8 @@ impl<'a> Fuzzer<'a> {
             debug: number % 2 == 1,
             verify: number % VERIFIED == VERIFIED - 1,
         };
-        let builds = if self.options.preloaded { vec![Build::Plain, Build::Preloaded] } else { build::builds(number).to_vec() };
+        let builds =
+            if self.options.preloaded { vec![Build::Plain, Build::Preloaded] } else { build::builds(number).to_vec() };
         let (totals, wrong) = batch::check(&compiler, &cases, &builds, number)?;
         self.totals.lock().unwrap_or_else(PoisonError::into_inner).add(totals);
         for wrong in &wrong {

@@ -19,7 +19,9 @@ use crate::phase::Phase;
 use crate::record::Record;
 use crate::session::{self, Session};
 use crate::settings::Settings;
-use crate::{device, exit, fault, first, fork, identity, lookup, malloc, pages, recorder, say, signals, stack, validate};
+use crate::{
+    device, exit, fault, first, fork, identity, lookup, malloc, pages, recorder, say, signals, stack, validate,
+};
 
 /// Real functions without which a block could be freed by another allocator than made it. All other hooks are optional: what is not there
 /// can't be called.

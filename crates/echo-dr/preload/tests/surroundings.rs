@@ -30,9 +30,9 @@ fn a_file_of_the_programs_is_never_written() {
         let files = folder.path().join("files");
         std::fs::create_dir(&files).expect("a folder");
         recorded(&["descriptors", files.to_str().expect("text")], folder.path(), limit);
-        let written = std::fs::read_dir(&files).expect("a folder").filter(|file| {
-            file.as_ref().expect("a file").metadata().expect("its size").len() > 0
-        });
+        let written = std::fs::read_dir(&files)
+            .expect("a folder")
+            .filter(|file| file.as_ref().expect("a file").metadata().expect("its size").len() > 0);
         assert_eq!(written.count(), 0);
     }
 }

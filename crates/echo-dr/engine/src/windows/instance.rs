@@ -386,9 +386,7 @@ impl Instance {
 
     /// Work of this stream may have used d.
     fn is_users<M: Memory>(&self, scene: &Scene<'_, M>, stream: Stream) -> bool {
-        scene.joined
-            || !self.is_foreign(stream)
-            || self.users.contains(&stream)
+        scene.joined || !self.is_foreign(stream) || self.users.contains(&stream)
     }
 
     /// Another stream than that of the pair's copies, and nothing about the two says that they wait for each other.

@@ -95,7 +95,9 @@ impl State {
     fn races(&self, accesses: &[(usize, bool)], ordered: Set) -> bool {
         self.ops.iter().enumerate().filter(|(number, _)| ordered >> number & 1 == 0).any(|(_, op)| {
             let theirs = op.work.accesses();
-            accesses.iter().any(|&(block, writes)| theirs.iter().any(|&(other, wrote)| block == other && (writes || wrote)))
+            accesses
+                .iter()
+                .any(|&(block, writes)| theirs.iter().any(|&(other, wrote)| block == other && (writes || wrote)))
         })
     }
 
@@ -140,9 +142,9 @@ impl Gpu {
     pub(crate) fn issue(&self, stream: Stream, work: Work) {
         let mut state = self.state.borrow_mut();
         let joined = state.joins.get(&stream).copied().unwrap_or(0);
-        let before = joined | state.known | state.of(|other| {
-            other == stream || stream == Stream::LEGACY || other == Stream::LEGACY
-        });
+        let before = joined
+            | state.known
+            | state.of(|other| other == stream || stream == Stream::LEGACY || other == Stream::LEGACY);
         state.wrong |= state.races(&work.accesses(), before);
         state.ops.push(Op { stream, work, before, done: false });
         let number = state.ops.len() - 1;

@@ -44,8 +44,25 @@ enum Step {
 use Step::{Add, Bar, Download, FillX, Join, Look, LookX, Read, Set, Snap, Upload, Wait, WaitAll, Write};
 
 const STEPS: [Step; 19] = [
-    Write, Read, Upload, Download, Add(A), Add(B), Look(A), Look(B), Set(B), Snap(A), Snap(B), FillX(A), LookX(B), Wait(A),
-    Wait(B), WaitAll, Join(A, B), Join(B, A), Bar,
+    Write,
+    Read,
+    Upload,
+    Download,
+    Add(A),
+    Add(B),
+    Look(A),
+    Look(B),
+    Set(B),
+    Snap(A),
+    Snap(B),
+    FillX(A),
+    LookX(B),
+    Wait(A),
+    Wait(B),
+    WaitAll,
+    Join(A, B),
+    Join(B, A),
+    Bar,
 ];
 
 /// Who is told of the program's calls.

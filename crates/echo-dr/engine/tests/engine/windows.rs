@@ -626,7 +626,7 @@ fn blocks_whose_pages_cannot_be_closed_are_counted_as_unwatched() {
 
 #[test]
 fn a_host_block_is_not_touched_when_cuda_has_ended() {
-    let mut program = Program::both_blocks(Direction::Both);
+    let program = Program::both_blocks(Direction::Both);
     program.upload();
     program.kernel(Some(3));
     program.download();
