@@ -1,12 +1,13 @@
 //! Validate: the engine says when the pages of a host buffer are closed; this closes and opens them, and tells it of what it can't see: faults and
 //! system calls.
 
+use std::ffi::c_int;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use echo_dr_engine::calls::Copy;
 use echo_dr_engine::{Fault, Memory, Protection, WaitToken, Windows};
-use echo_dr_format::event::Call;
+use echo_dr_format::event::{Call, Setup};
 use echo_dr_format::finding::{Access, Finding};
 use echo_dr_format::plan::Plan;
 use echo_dr_format::site::Site;
@@ -34,6 +35,10 @@ pub(crate) fn start(plan: &Plan, exclusive: bool) -> &'static Validator {
     VALIDATOR.get_or_init(|| Validator { windows: Windows::new(plan, pages::size(), exclusive) })
 }
 
+/// Errors of CUDA after which a context can't be used any more; both layers have the same numbers. A kernel that used memory that the GPU can't
+/// reach ends in one of them, in which depends on the device.
+const CONTEXT_IS_LOST: [c_int; 7] = [700, 714, 715, 716, 717, 718, 719];
+
 /// The validator, in a validation run.
 #[inline]
 pub(crate) fn get() -> Option<&'static Validator> {
@@ -51,6 +56,7 @@ pub(crate) fn finish() {
     let Some(validator) = get().filter(|_| !DONE.swap(true, Ordering::AcqRel)) else { return };
     // CUDA's calls are Echo's here, not the program's.
     let _token = Token::regardless_of_phase();
+    validator.ask_device();
     let (findings, seen) = contain((Vec::new(), Vec::new()), || validator.windows.finish(&Means, recorder::time()));
     findings.into_iter().for_each(|finding| recorder::push_other(Record::Finding(finding)));
     seen.into_iter().for_each(|seen| recorder::push_other(Record::Seen(seen)));
@@ -94,6 +100,12 @@ impl Memory for Means {
         protect(start, bytes, protection)
     }
 
+    fn drain(&self) {
+        if let Some(real) = Real::current() {
+            real.wait_device();
+        }
+    }
+
     fn host_digest(&self, address: usize, bytes: usize) -> u64 {
         hostmem::digest(address, bytes)
     }
@@ -110,6 +122,22 @@ impl Memory for Means {
 }
 
 impl Validator {
+    /// Asks how the last kernels have ended: the program may never do so.
+    fn ask_device(&self) {
+        if self.windows.keeps_from_gpu()
+            && let Some(real) = Real::current()
+        {
+            self.answered(real.wait_device());
+        }
+    }
+
+    /// A CUDA call has answered this.
+    pub(crate) fn answered(&self, code: c_int) {
+        if CONTEXT_IS_LOST.contains(&code) {
+            contain((), || self.windows.device_failed(&Means));
+        }
+    }
+
     pub(crate) fn wants_size(&self, bytes: usize) -> bool {
         self.windows.wants_size(bytes)
     }
@@ -171,6 +199,8 @@ impl Validator {
             Call::HostAlloc { .. } | Call::HostFree { .. } | Call::HostRegister { .. } | Call::DeviceAlloc { .. } => {
                 self.windows.may_wait();
             }
+            // A failure would be forgotten with all else.
+            Call::Setup { what: Setup::Reset } => self.ask_device(),
             _ => {}
         });
         token

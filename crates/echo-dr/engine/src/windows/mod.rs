@@ -5,6 +5,12 @@
 //!
 //! With `exclusive`, h is closed besides whenever GPU work of any kind is in flight: an access then does not reject the pair, but managed memory
 //! must not be used for it on devices that forbid such accesses (S5).
+//!
+//! **What the GPU does with h.** Merged, a kernel that uses h without a copy would use d. A validation run gives the program host blocks that
+//! the GPU can't reach (those of page-locked pairs too, which are none for CUDA then), so such a kernel fails, whatever way the address came to it: see
+//! [`Windows::device_failed`]. Where the GPU reaches all memory of the process it has the host's page tables, or keeps to them: h is closed while
+//! GPU work is in flight, so it fails there too. The host opens h by an access in flight, which is noted as not exclusive; from then on nobody
+//! knows what the GPU does, and the pair is rejected by [`crate::judge`].
 
 mod guard;
 mod instance;
@@ -33,6 +39,8 @@ pub struct Windows {
     /// The pairs that are not rejected yet.
     pairs: Vec<Pair>,
     exclusive: bool,
+    /// The GPU reaches all memory of the process, so pages that a call opens are open to it.
+    reaches_all: bool,
     guard: Guard,
     pending: Pending,
     forked: AtomicBool,
@@ -58,10 +66,15 @@ impl Windows {
             joined: false,
             hidden: 0,
             flying: false,
+            begun: 0,
+            told: 0,
+            failed: false,
         };
+        let device = plan.context.device.as_ref();
         Self {
             pairs,
             exclusive,
+            reaches_all: exclusive && device.is_some_and(|device| device.attributes.pageable_memory_access),
             guard: Guard::new(page_size),
             pending: Pending::default(),
             forked: AtomicBool::new(false),
@@ -146,6 +159,9 @@ impl Windows {
             return;
         }
         let Some(mut watch) = self.lock() else { return };
+        if self.reaches_all {
+            memory.drain();
+        }
         self.absorb(&mut watch, memory);
         let is_it = |instance: &Instance| instance.host.is_some_and(|host| host.address == address);
         if let Some(place) = watch.instances.iter().position(is_it) {
@@ -189,6 +205,11 @@ impl Windows {
         let scene = self.scene(memory, &watch);
         let mut troubles = Vec::new();
         if let Some((place, way)) = self.link(&watch, call) {
+            if self.reaches_all {
+                // The call needs the pages open, so what may use them must have ended.
+                memory.drain();
+                watch.instances[place].lent = watch.told;
+            }
             let instance = &mut watch.instances[place];
             let trouble = match way {
                 Way::Upload => instance.uploading(&scene).map(|trouble| (trouble, None)),
@@ -236,6 +257,17 @@ impl Windows {
         let Some(mut watch) = self.lock() else { return };
         let scene = self.scene(memory, &watch);
         if let Some((place, way)) = self.link(&watch, call) {
+            if self.reaches_all && call.asynchronous {
+                // Such a device may copy from and to the pages themselves, after the call.
+                memory.drain();
+            }
+            let instance = &watch.instances[place];
+            if self.reaches_all && instance.lent != watch.begun {
+                // Another thread gave the GPU work while the pages were open.
+                let pair = instance.pair;
+                watch.pairs[pair].seen.exclusive_watched = false;
+                self.find(&mut watch, pair, Trouble::NotExclusive(Access::CudaCall), Some(Seen::at(call.site)));
+            }
             let instance = &mut watch.instances[place];
             let was_open = matches!(instance.stage, Stage::Open { .. });
             match way {
@@ -270,6 +302,33 @@ impl Windows {
     /// Work (a set, too) was put into the stream.
     pub fn launched(&self, stream: Stream) {
         self.pending.launched(stream);
+        if let Some(mut watch) = self.lock() {
+            watch.told += 1;
+        }
+    }
+
+    /// A CUDA call reports that the GPU failed, in a way from which a context does not recover. The program did not fail when profiled, with host
+    /// blocks that the GPU can reach: a kernel uses one of those without a copy, and nobody says which.
+    pub fn device_failed(&self, memory: &impl Memory) {
+        let Some(mut watch) = self.lock() else { return };
+        if std::mem::replace(&mut watch.failed, true) {
+            return;
+        }
+        self.absorb(&mut watch, memory);
+        for pair in (0..self.pairs.len()).filter(|&pair| self.pairs[pair].page_locked || self.reaches_all) {
+            if watch.is_rejected(pair) {
+                // Its blocks are still such that the GPU can't reach them, and that the run went wrong concerns the other pairs.
+                self.find(&mut watch, pair, Trouble::ReachedByGpu, None);
+            } else {
+                self.reject(&mut watch, memory, pair, Trouble::ReachedByGpu, None);
+            }
+        }
+    }
+
+    /// Outside of this run the GPU could reach some host block that is watched.
+    #[must_use]
+    pub fn keeps_from_gpu(&self) -> bool {
+        self.reaches_all || self.pairs.iter().any(|pair| pair.page_locked)
     }
 
     /// A stream was created.
@@ -428,6 +487,7 @@ impl Windows {
             pair,
             direction,
             bytes,
+            lent: 0,
             host: None,
             device: None,
             host_wrote: false,
@@ -463,6 +523,7 @@ impl Windows {
     /// GPU work is about to begin, of which it may be known what it writes.
     fn work(&self, memory: &impl Memory, stream: Stream, writes: Option<(usize, usize)>) {
         let Some(mut watch) = self.lock() else { return };
+        watch.begun += 1;
         self.absorb(&mut watch, memory);
         let scene = self.scene(memory, &watch);
         let mut troubles = Vec::new();

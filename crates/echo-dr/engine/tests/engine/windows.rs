@@ -1,7 +1,7 @@
 //! Validation against a device and pages that are made up: every access that a merged buffer would answer otherwise is found, and the
 //! patterns of ordinary programs are not.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 use crate::common::{DEVICE, DOWNLOAD, HOST, N, STREAM, UPLOAD, pair, plan};
@@ -9,7 +9,7 @@ use echo_dr_engine::calls::Copy;
 use echo_dr_engine::{Fault, Memory, Protection, Windows};
 use echo_dr_format::event::{CopyKind, Shape, Stream, WaitFor};
 use echo_dr_format::finding::{Access, Finding, PairSeen, Trouble};
-use echo_dr_format::plan::{Direction, First, Plan};
+use echo_dr_format::plan::{Direction, First, Pair, Plan};
 use echo_dr_format::site::{Fnv1a, Site};
 
 const H: usize = 0x10_0000;
@@ -25,12 +25,18 @@ struct Machine {
     pages: RefCell<BTreeMap<usize, Protection>>,
     /// mprotect fails.
     refuses: RefCell<bool>,
+    /// The device may still be copying from or to h's own pages.
+    copying: Cell<bool>,
 }
 
 impl Memory for Machine {
     fn protect(&self, start: usize, _: usize, protection: Protection) -> bool {
+        assert!(!self.copying.get() || protection == Protection::Open, "the device can't go on copying");
         self.pages.borrow_mut().insert(start, protection);
         !*self.refuses.borrow()
+    }
+    fn drain(&self) {
+        self.copying.set(false);
     }
     fn host_digest(&self, address: usize, _: usize) -> u64 {
         Fnv1a::of(&self.host.borrow()[&address])
@@ -456,6 +462,92 @@ fn an_asynchronous_download_closes_the_window_when_a_wait_covers_it() {
     program.download();
     program.read();
     program.troubles(&[Trouble::HostTouched(Access::Read)]);
+}
+
+/// Of page-locked memory the host has not waited for the download when more work comes.
+#[test]
+fn work_behind_an_asynchronous_download_gives_d_another_value_than_h() {
+    for (result, expected) in [(None, &[][..]), (Some(3), &[Trouble::HostTouched(Access::Read)])] {
+        let mut program = Program::both_blocks(Direction::Both);
+        program.asynchronous = true;
+        program.upload();
+        program.kernel(Some(2));
+        program.download();
+        program.kernel(result);
+        program.wait();
+        program.read();
+        program.troubles(expected);
+    }
+}
+
+fn locked(reaches_all: bool) -> Program {
+    let mut plan = plan(vec![Pair { page_locked: !reaches_all, ..pair(Direction::Both) }]);
+    plan.context.device.as_mut().expect("a device").attributes.pageable_memory_access = reaches_all;
+    let mut program = Program::of(plan, reaches_all);
+    program.malloc();
+    program.cuda_malloc();
+    program
+}
+
+#[test]
+fn a_gpu_that_fails_where_it_does_not_reach_h_ends_the_pair() {
+    for reaches_all in [false, true] {
+        let program = locked(reaches_all);
+        assert!(program.windows.keeps_from_gpu());
+        program.upload();
+        program.windows.device_failed(&program.machine);
+        program.troubles(&[Trouble::ReachedByGpu]);
+        assert_eq!(program.machine.pages.borrow()[&H], Protection::Open);
+        program.windows.device_failed(&program.machine);
+        program.troubles(&[]);
+
+        // What else was found of the pair before doesn't hide that the run went wrong.
+        let program = locked(reaches_all);
+        program.upload();
+        program.write(1);
+        program.windows.device_failed(&program.machine);
+        program.troubles(&[Trouble::HostTouched(Access::Write), Trouble::ReachedByGpu]);
+    }
+    let program = Program::both_blocks(Direction::Both);
+    assert!(!program.windows.keeps_from_gpu());
+    program.windows.device_failed(&program.machine);
+    program.troubles(&[]);
+}
+
+/// A device that reaches all memory does not stage what it copies.
+#[test]
+fn pages_stay_open_until_an_asynchronous_copy_is_done() {
+    let program = locked(true);
+    for (dst, src, kind) in [(D, H, CopyKind::HostToDevice), (H, D, CopyKind::DeviceToHost)] {
+        let (site, stream, shape) = (UPLOAD, STREAM, Shape::Linear);
+        let call = Copy { site, dst, src, bytes: N, kind, stream, asynchronous: true, shape };
+        let token = program.windows.waiting();
+        program.windows.copying(&program.machine, &call);
+        program.machine.copying.set(true);
+        program.windows.copied(&program.machine, token, &call, true);
+        assert_eq!(program.machine.pages.borrow()[&H], Protection::Closed);
+    }
+}
+
+/// The pages are open for the call, to the GPU as well.
+#[test]
+fn work_that_another_thread_begins_during_a_copy_leaves_h_unwatched() {
+    for during in [false, true] {
+        let program = locked(true);
+        program.upload();
+        program.kernel(Some(1));
+        let (kind, stream) = (CopyKind::DeviceToHost, Stream::LEGACY);
+        let (shape, asynchronous) = (Shape::Linear, false);
+        let call = Copy { site: DOWNLOAD, dst: H, src: D, bytes: N, kind, stream, asynchronous, shape };
+        let token = program.windows.waiting();
+        program.windows.copying(&program.machine, &call);
+        if during {
+            program.windows.launching(&program.machine, STREAM);
+        }
+        program.windows.copied(&program.machine, token, &call, true);
+        let expected = [Trouble::NotExclusive(Access::CudaCall)];
+        program.troubles(if during { &expected } else { &[] });
+    }
 }
 
 #[test]

@@ -124,7 +124,8 @@ fn trouble() -> impl Strategy<Value = Trouble> {
             Trouble::LaunchAfterHostWrite,
             Trouble::HostWriteLost,
             Trouble::DeviceWriteLost,
-            Trouble::WrongPartner
+            Trouble::WrongPartner,
+            Trouble::ReachedByGpu
         ]),
     ]
 }
@@ -173,7 +174,7 @@ fn decline() -> impl Strategy<Value = Decline> {
         any::<(u64, u64, u64)>().prop_map(|(host, device, copy)| Decline::SizesDiffer { host, device, copy }),
         any::<i64>().prop_map(|gain_ppm| Decline::NoGain { gain_ppm }),
         access().prop_map(Decline::HostTouched),
-        select(vec![Decline::ShapedCopy, Decline::Managed, Decline::SharedSite, Decline::SwitchedOff]),
+        select(vec![Decline::ShapedCopy, Decline::Managed, Decline::SharedSite, Decline::ReachedByGpu]),
     ]
 }
 
@@ -218,13 +219,13 @@ fn pair(id: u32) -> impl Strategy<Value = Pair> {
     (
         (site(), site(), 1..u64::from(u32::MAX), direction, first),
         (any::<bool>(), 1..=64_u32, 64..=4096_u32, any::<u64>(), vec(copy, 1..5)),
-        (any::<bool>(), select(BackendName::ALL.to_vec()), state, vec(measurement(), 0..3)),
+        (any::<[bool; 2]>(), select(BackendName::ALL.to_vec()), state, vec(measurement(), 0..3)),
     )
         .prop_map(
             move |(
                 (host, device, bytes, direction, first),
                 (same_thread, waiting, alive, buffers, mut copies),
-                (exclusive, backend, state, measured),
+                ([exclusive, page_locked], backend, state, measured),
             )| {
                 // Sites are distinct enough; ways must fit the direction.
                 for copy in &mut copies {
@@ -237,6 +238,7 @@ fn pair(id: u32) -> impl Strategy<Value = Pair> {
                     host,
                     device,
                     bytes,
+                    page_locked,
                     direction,
                     first,
                     same_thread,
