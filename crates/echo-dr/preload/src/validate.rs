@@ -70,6 +70,10 @@ pub(crate) fn finish() {
     let Some(validator) = get().filter(|_| !DONE.swap(true, Ordering::AcqRel)) else { return };
     // CUDA's calls are Echo's here, not the program's.
     let _token = Token::regardless_of_phase();
+    // The last look may be a moment too old.
+    if rings::is_there() {
+        validator.all_out_of_sight(None);
+    }
     let (findings, seen) = contain((Vec::new(), Vec::new()), || validator.windows.finish(&Means, recorder::time()));
     findings.into_iter().for_each(|finding| recorder::push_other(Record::Finding(finding)));
     seen.into_iter().for_each(|seen| recorder::push_other(Record::Seen(seen)));
