@@ -156,6 +156,7 @@ impl Validator {
 
     pub(crate) fn copying(&self, copy: &Copy) -> WaitToken {
         let token = self.windows.waiting();
+        look_for_rings(self);
         contain((), || self.windows.copying(&Means, copy));
         token
     }
