@@ -1,4 +1,4 @@
-//! An event's line, written without a general serializer. The bytes are those that serde would write, and tests hold it to that; it takes a tenth of
+//! An event's line, written without a general serializer. The bytes are those that serde would write, and tests hold it to that; it takes a fifth of
 //! the instructions. A profiled program writes thousands of events a second on the processors that it runs on itself.
 
 use crate::event::{Call, CopyKind, DeviceKind, Event, HostKind, Setup, Shape, Stream, WaitFor};
@@ -124,7 +124,7 @@ impl Event {
         text(out, ",\"thread\":");
         self.thread.json(out);
         text(out, ",\"site\":\"");
-        out.extend(hexadecimal(self.site.0));
+        out.extend_from_slice(&hexadecimal(self.site.0));
         text(out, "\",\"api\":\"");
         text(out, &self.api);
         text(out, "\",\"call\":");
