@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use echo_dr_format::trace::Mode;
 
 use crate::failure::{Failure, Status};
 use crate::files;
@@ -35,6 +36,10 @@ impl Analyze {
     /// Runs the command.
     pub(crate) fn run(&self) -> Result<Status, Failure> {
         let trace = files::trace(&self.trace)?;
+        if trace.header.mode == Mode::Optimise {
+            let reason = "a run with a plan was recorded here, without the copies that the plan skips; analyze the trace of `echo-dr profile`";
+            return Err(Failure::File { path: self.trace.clone(), reason: reason.to_owned() });
+        }
         let plan = steps::analyze(&trace, self.asking);
         files::write_plan(&plan, &self.output)?;
         let report = summary::report(&plan, &self.output, &mut Places::of([&trace]));

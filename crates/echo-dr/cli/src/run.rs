@@ -33,6 +33,9 @@ pub(crate) struct Run {
     /// Write what was merged and skipped to this file at exit, as JSON
     #[arg(long, value_name = "FILE")]
     counters: Option<PathBuf>,
+    /// Record the run in this file, for `echo-dr report`: which calls are made, what is skipped, and how long each takes
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
     /// Say what is about to be done on standard error, as one JSON object
     #[arg(long)]
     json: bool,
@@ -79,6 +82,9 @@ impl Run {
             command.env("LD_PRELOAD", launch::with_preload(&library, std::env::var_os("LD_PRELOAD"))?);
             if let Some(counters) = &self.counters {
                 command.env("ECHO_DR_COUNTERS", absolute(counters)?);
+            }
+            if let Some(trace) = &self.trace {
+                command.env("ECHO_DR_TRACE", absolute(trace)?);
             }
         }
         Err(Failure::io(&path, "run", &command.exec()))

@@ -70,6 +70,13 @@ pub(crate) fn calibrate(launch: &Launch, plan: &mut Plan, calibration: &Calibrat
     calibration.run(launch, plan)
 }
 
+/// Runs the program once with the plan, and records what is left of its calls.
+pub(crate) fn follow(launch: &Launch, plan: &Path, to: &Path) -> Result<Trace, Failure> {
+    let plan = std::path::absolute(plan).map_err(|error| Failure::io(plan, "find", &error))?;
+    let mode = [("ECHO_DR_MODE", OsStr::new("optimise")), ("ECHO_DR_PLAN", plan.as_os_str())];
+    recorded(launch, "it was run with the plan", &mode, to)
+}
+
 /// A run that writes a trace.
 fn recorded(launch: &Launch, during: &str, mode: &[(&str, &OsStr)], to: &Path) -> Result<Trace, Failure> {
     // The program may change its folder before the library opens the file.

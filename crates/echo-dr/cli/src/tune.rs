@@ -4,7 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use echo_dr_format::plan::State;
 
 use crate::calibrate::Calibration;
 use crate::failure::{Failure, Status};
@@ -18,8 +17,8 @@ use crate::summary;
 /// Profile a program, validate and measure what could be merged, and write the plan to run it with
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The program runs several times: once to record it, once to watch the host, and for each pair three times without and with each kind of memory.
-It must end by itself, and do the same in each run.
+The program runs several times: once to record it, once to watch the host, and for each pair three times without and with each kind of memory; with
+--report or --keep once more, with the plan. It must end by itself, and do the same in each run.
 
 Exit codes:
   0  the plan merges something: echo-dr run echo-dr.plan.json -- PROGRAM
@@ -40,7 +39,7 @@ pub(crate) struct Tune {
     asking: Asking,
     #[command(flatten)]
     calibration: Calibration,
-    /// Keep the traces of profiling and validation in this folder
+    /// Keep the traces of profiling, of validation and of a run with the plan in this folder
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
     /// Write a report as one HTML file
@@ -66,15 +65,22 @@ impl Tune {
         if !plan.pairs.is_empty() {
             traces.push(steps::validate(&self.launch, &mut plan, &folder.join("validation.trace"))?);
         }
-        let said = steps::calibrate(&self.launch, &mut plan, &self.calibration)?;
+        let mut said = steps::calibrate(&self.launch, &mut plan, &self.calibration)?;
         files::write_plan(&plan, &self.output)?;
+        let enabled = plan.enabled().next().is_some();
+        if enabled && (self.report.is_some() || self.keep.is_some()) {
+            // The plan stands without this run, which only shows it.
+            match steps::follow(&self.launch, &self.output, &folder.join("optimised.trace")) {
+                Ok(trace) => traces.push(trace),
+                Err(failure) => said.push(failure.to_string()),
+            }
+        }
 
         let report = summary::report(&plan, &self.output, &mut Places::of(&traces));
         if let Some(path) = &self.report {
             report::write(path, &plan, &report, &traces)?;
         }
         summary::show(&report, self.json, &said)?;
-        let enabled = plan.pairs.iter().any(|pair| pair.state == State::Enabled);
         if enabled && !self.json {
             eprintln!("run it: echo-dr run {} -- {}", quoted(&self.output), self.launch.program.words());
         }

@@ -203,6 +203,13 @@ pub enum Call {
         /// One run of bytes or not.
         shape: Shape,
     },
+    /// A copy that a run with a plan left out: its two ends are one buffer.
+    Skipped {
+        /// How many bytes it would have moved.
+        bytes: u64,
+        /// What the host waited for in its place, if the plan says so.
+        wait: Option<WaitFor>,
+    },
     /// Device memory is set to a value.
     Set {
         /// Where.

@@ -46,7 +46,7 @@ pub enum Record {
 pub struct Header {
     /// Version of the format.
     pub schema: u32,
-    /// `profile` or `validate`.
+    /// What the run was for.
     pub mode: Mode,
     /// Version of the library.
     pub version: String,
@@ -70,7 +70,7 @@ pub enum Mode {
     Profile,
     /// Record and watch the pairs of a plan.
     Validate,
-    /// Merge.
+    /// Merge, where a trace was asked for.
     Optimise,
 }
 

@@ -95,7 +95,7 @@ pub(crate) unsafe fn free(block: *mut c_void) {
         Origin::Pages => sys::keeping_errno(|| pages::release(address)),
         Origin::Merged => sys::keeping_errno(|| {
             if let Some(Session::Merge(merge)) = session::get() {
-                merge.host_free(address);
+                merge.host_free(token.as_ref(), address);
             }
         }),
     }

@@ -8,7 +8,7 @@ use echo_dr_engine::Unifier;
 use echo_dr_engine::calls::{
     AllocDecision, Copy, CopyDecision, DeviceAlloc, FreeDecision, HostAlloc, ReallocDecision, ResetDecision, Waiting,
 };
-use echo_dr_format::event::{Call, Stream, WaitFor};
+use echo_dr_format::event::{Call, DeviceKind, HostKind, Stream, WaitFor};
 use echo_dr_format::plan::Plan;
 use echo_dr_format::reason::{Reason as _, Refusal};
 use echo_dr_format::site::Site;
@@ -19,6 +19,7 @@ use crate::contain::contain;
 use crate::device::{self, Real};
 use crate::heap::Wanted;
 use crate::ops::{Forward, Observed};
+use crate::recorder::{self, Entry};
 use crate::sites::Registers;
 use crate::thread::{self, Token};
 use crate::tracked::{self, Block, Origin};
@@ -36,6 +37,15 @@ pub(crate) struct Merge {
     admitted: OnceLock<Result<DeviceFacts, Option<Refusal>>>,
     /// When the loop site was passed, where that is asked for.
     times: Option<Mutex<Vec<u64>>>,
+    /// The run writes a trace.
+    recorded: bool,
+}
+
+fn waited_for(waiting: Waiting) -> WaitFor {
+    match waiting {
+        Waiting::Device => WaitFor::Device,
+        Waiting::Stream(stream) => WaitFor::Stream(stream),
+    }
 }
 
 fn code_of(result: Result<(), echo_rt::CudaError>) -> c_int {
@@ -43,21 +53,15 @@ fn code_of(result: Result<(), echo_rt::CudaError>) -> c_int {
 }
 
 impl Merge {
-    pub(crate) fn new(plan: Plan, path: PathBuf, with_times: bool) -> Self {
+    pub(crate) fn new(plan: Plan, path: PathBuf, with_times: bool, recorded: bool) -> Self {
         let unifier = Unifier::new(&plan);
         let times = with_times.then(|| Mutex::new(Vec::with_capacity(TIMES)));
-        Self { plan, path, unifier, admitted: OnceLock::new(), times }
+        Self { plan, path, unifier, admitted: OnceLock::new(), times, recorded }
     }
 
     /// The engine, for its counters.
     pub(crate) fn unifier(&self) -> &Unifier {
         &self.unifier
-    }
-
-    /// The smallest block that is looked at.
-    pub(crate) fn threshold(&self) -> usize {
-        let smallest = self.plan.enabled().map(|pair| pair.bytes).min();
-        smallest.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(usize::MAX)
     }
 
     /// Why the plan isn't followed on this device.
@@ -72,7 +76,25 @@ impl Merge {
 
     #[inline(never)]
     fn site(&self, token: &Token) -> Site {
-        local::mine(token).site(token, Registers::here()).0
+        let local = local::mine(token);
+        if self.recorded {
+            local.announced_site(token, Registers::here())
+        } else {
+            local.site(token, Registers::here()).0
+        }
+    }
+
+    /// The time for [`Self::note`]; nothing where the run is not recorded.
+    fn now(&self) -> u64 {
+        if self.recorded { recorder::time() } else { 0 }
+    }
+
+    /// Puts a call that went well into the trace, where there is one.
+    fn note(&self, token: &Token, begin: u64, site: Site, api: &'static str, call: Call) {
+        if self.recorded {
+            let took = recorder::time().saturating_sub(begin);
+            recorder::push(token, Entry { time: begin, took, site, api, call });
+        }
     }
 
     /// What the device is, if the plan was made for it.
@@ -99,11 +121,13 @@ impl Merge {
         if !self.unifier.wants_size(wanted.bytes) {
             return real();
         }
-        let Wanted { bytes, align, zeroed, .. } = wanted;
+        let Wanted { bytes, align, zeroed, api } = wanted;
+        let mut site = Site(0);
         let decision = sys::keeping_errno(|| {
             contain(AllocDecision::Forward, || {
                 let Some(cuda) = Real::current() else { return AllocDecision::Forward };
-                let call = HostAlloc { site: self.site(token), bytes, align, zeroed, thread: thread::number() };
+                site = self.site(token);
+                let call = HostAlloc { site, bytes, align, zeroed, thread: thread::number() };
                 self.unifier.host_alloc(&cuda, || self.facts(token), call)
             })
         });
@@ -116,13 +140,20 @@ impl Merge {
                     // SAFETY: p has `bytes` bytes, the host may use it, and the program does not have its address yet.
                     unsafe { std::ptr::write_bytes(block.cast::<u8>(), 0, bytes) };
                 }
+                let kind = if zeroed { HostKind::Zeroed } else { HostKind::Heap };
+                let align = if align > 1 { align as u64 } else { 0 };
+                let call = Call::HostAlloc { ptr: address as u64, bytes: bytes as u64, align, kind };
+                sys::keeping_errno(|| self.note(token, self.now(), site, api, call));
                 block
             }
         }
     }
 
-    pub(crate) fn host_free(&self, address: usize) {
+    pub(crate) fn host_free(&self, token: Option<&Token>, address: usize) {
         let Some(cuda) = Real::current() else { return };
+        if let Some(token) = token {
+            self.note(token, self.now(), Site(0), "free", Call::HostFree { ptr: address as u64 });
+        }
         // Forwarding would give p to the program's allocator; the block isn't one of its.
         contain(FreeDecision::Forward, || self.unifier.host_free(&cuda, address));
     }
@@ -136,16 +167,24 @@ impl Merge {
             return real();
         }
         let cuda = Real::of(call.hook.layer);
-        let wanted = DeviceAlloc { site: self.site(call.token), bytes, thread: thread::number() };
+        let site = self.site(call.token);
+        let wanted = DeviceAlloc { site, bytes, thread: thread::number() };
         let decide = || self.unifier.device_alloc(&cuda, || self.facts(call.token), wanted);
-        match contain(AllocDecision::Forward, decide) {
+        let code = match contain(AllocDecision::Forward, decide) {
             AllocDecision::Forward => real(),
             AllocDecision::Use { address, .. } => {
                 // SAFETY: the program passes a place for the address, which isn't null.
                 unsafe { *out = address };
                 0
             }
+        };
+        if code == 0 {
+            // SAFETY: the address has been written, by this function or by the call that succeeded.
+            let ptr = unsafe { *out } as u64;
+            let block = Call::DeviceAlloc { ptr, bytes: bytes as u64, kind: DeviceKind::Plain };
+            self.note(call.token, self.now(), site, call.hook.name, block);
         }
+        code
     }
 
     pub(crate) fn device_free(
@@ -155,12 +194,17 @@ impl Merge {
         asynchronous: bool,
         real: Forward<'_>,
     ) -> c_int {
-        match contain(FreeDecision::Forward, || {
-            self.unifier.device_free(&Real::of(call.hook.layer), address, asynchronous)
-        }) {
+        let begin = self.now();
+        let decide = || self.unifier.device_free(&Real::of(call.hook.layer), address, asynchronous);
+        let code = match contain(FreeDecision::Forward, decide) {
             FreeDecision::Forward => real(),
             FreeDecision::Done(result) => code_of(result),
+        };
+        if code == 0 {
+            let freed = Call::DeviceFree { ptr: address as u64, asynchronous };
+            self.note(call.token, begin, Site(0), call.hook.name, freed);
         }
+        code
     }
 
     pub(crate) fn copy(
@@ -173,7 +217,8 @@ impl Merge {
     ) -> c_int {
         let Transfer { dst, src, extent: bytes, kind, shape, .. } = transfer;
         let is_near = self.unifier.is_near(dst) || self.unifier.is_near(src);
-        let site = if is_near || self.times.is_some() { self.site(call.token) } else { Site(0) };
+        let begin = self.now();
+        let site = if is_near || self.times.is_some() || self.recorded { self.site(call.token) } else { Site(0) };
         self.stamp(site);
         let copy = Copy { site, dst, src, bytes, kind, stream, asynchronous, shape };
         let cuda = Real::of(call.hook.layer);
@@ -183,7 +228,7 @@ impl Merge {
         } else {
             CopyDecision::Forward
         };
-        match decision {
+        let code = match decision {
             CopyDecision::Skip => 0,
             CopyDecision::SkipThenWait(waiting) => self.wait(&cuda, waiting),
             CopyDecision::Forward | CopyDecision::ForwardThenWait(_) => {
@@ -197,14 +242,25 @@ impl Merge {
                     _ => 0,
                 }
             }
+        };
+        if code == 0 {
+            let (dst, src, bytes) = (dst as u64, src as u64, bytes as u64);
+            let what = match decision {
+                CopyDecision::Skip => Call::Skipped { bytes, wait: None },
+                CopyDecision::SkipThenWait(waiting) => Call::Skipped { bytes, wait: Some(waited_for(waiting)) },
+                _ => Call::Copy { dst, src, bytes, kind, stream, asynchronous, shape },
+            };
+            self.note(call.token, begin, site, call.hook.name, what);
         }
+        code
     }
 
     fn wait(&self, cuda: &Real, waiting: Waiting) -> c_int {
         let token = self.unifier.waiting();
-        let (code, on) = match waiting {
-            Waiting::Device => (cuda.wait_device(), WaitFor::Device),
-            Waiting::Stream(stream) => (cuda.wait_stream(stream), WaitFor::Stream(stream)),
+        let on = waited_for(waiting);
+        let code = match waiting {
+            Waiting::Device => cuda.wait_device(),
+            Waiting::Stream(stream) => cuda.wait_stream(stream),
         };
         if code == 0 {
             self.unifier.waited(token, on);
@@ -223,7 +279,17 @@ impl Merge {
         }
     }
 
-    pub(crate) fn plain(&self, _: &Observed<'_>, what: Call, real: Forward<'_>) -> c_int {
+    pub(crate) fn plain(&self, call: &Observed<'_>, what: Call, real: Forward<'_>) -> c_int {
+        let begin = self.now();
+        let code = self.followed(what, real);
+        if code == 0 {
+            self.note(call.token, begin, Site(0), call.hook.name, what);
+        }
+        code
+    }
+
+    /// Makes a call that is never changed, and tells the engine.
+    fn followed(&self, what: Call, real: Forward<'_>) -> c_int {
         match what {
             Call::Launch { stream } => {
                 let code = real();
@@ -269,12 +335,20 @@ impl Merge {
         }
     }
 
-    pub(crate) fn after(&self, real: Forward<'_>, what: &mut dyn FnMut() -> Option<Call>) -> c_int {
+    pub(crate) fn after(
+        &self,
+        call: &Observed<'_>,
+        real: Forward<'_>,
+        what: &mut dyn FnMut() -> Option<Call>,
+    ) -> c_int {
         let code = real();
         if code == 0
-            && let Some(Call::StreamCreate { stream, non_blocking }) = what()
+            && let Some(what) = what()
         {
-            self.unifier.stream_created(stream, non_blocking);
+            if let Call::StreamCreate { stream, non_blocking } = what {
+                self.unifier.stream_created(stream, non_blocking);
+            }
+            self.note(call.token, self.now(), Site(0), call.hook.name, what);
         }
         code
     }

@@ -69,7 +69,7 @@ impl<'t> Observed<'t> {
     fn after(&self, real: Forward<'_>, call: &mut dyn FnMut() -> Option<Call>) -> c_int {
         match session!(real) {
             Session::Record(record) => record.after(self, real, call),
-            Session::Merge(merge) => merge.after(real, call),
+            Session::Merge(merge) => merge.after(self, real, call),
         }
     }
 

@@ -3,7 +3,7 @@
 //! | variable | meaning |
 //! | --- | --- |
 //! | `ECHO_DR_MODE` | `profile`, `validate` or `optimise`; without it, or with anything else, the library only forwards |
-//! | `ECHO_DR_TRACE` | file that profile and validate write |
+//! | `ECHO_DR_TRACE` | file that profile and validate write, and optimise where it is set |
 //! | `ECHO_DR_PLAN` | plan that validate and optimise follow |
 //! | `ECHO_DR_COUNTERS` | file for the counters, at exit |
 //! | `ECHO_DR_THETA_MIN` | θ_min in bytes, of profile |

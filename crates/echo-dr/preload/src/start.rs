@@ -106,10 +106,7 @@ fn start(settings: Settings) -> bool {
         },
     };
     let started = match (settings.mode, plan) {
-        (Mode::Optimise, Some((plan, path))) => {
-            start_merging(plan, path, &settings);
-            true
-        }
+        (Mode::Optimise, Some((plan, path))) => start_merging(plan, path, &settings, process, &mut ending),
         (_, plan) => start_recording(plan.map(|(plan, _)| plan), &settings, process, &mut ending),
     };
     exit::prepare(ending);
@@ -119,31 +116,33 @@ fn start(settings: Settings) -> bool {
     started
 }
 
-fn start_merging(plan: Plan, path: PathBuf, settings: &Settings) {
+fn start_merging(plan: Plan, path: PathBuf, settings: &Settings, process: Process, ending: &mut Ending) -> bool {
     device::have_driver();
-    let merge = Merge::new(plan, path, settings.times.is_some());
-    malloc::THRESHOLD.store(merge.threshold(), Ordering::Relaxed);
-    session::set(Session::Merge(merge));
+    let threshold = smallest(&plan);
+    let recorded = match &settings.trace {
+        // Without its trace the plan is followed all the same.
+        Some(trace) => start_trace(trace, settings.mode, threshold, process, "the run is not recorded", ending),
+        None => false,
+    };
+    if recorded {
+        signals::take_fatal();
+    }
+    malloc::THRESHOLD.store(threshold, Ordering::Relaxed);
+    session::set(Session::Merge(Merge::new(plan, path, settings.times.is_some(), recorded)));
+    true
+}
+
+/// The smallest block that a plan merges: no other is looked at.
+fn smallest(plan: &Plan) -> usize {
+    let smallest = plan.enabled().map(|pair| pair.bytes).min();
+    smallest.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(usize::MAX)
 }
 
 fn start_recording(plan: Option<Plan>, settings: &Settings, process: Process, ending: &mut Ending) -> bool {
-    let Some(path) = settings.trace.clone() else { return false };
+    let Some(path) = &settings.trace else { return false };
     let threshold =
         plan.as_ref().map_or(settings.threshold, |plan| usize::try_from(plan.threshold).unwrap_or(usize::MAX)).max(1);
-    let header = Header {
-        schema: SCHEMA,
-        mode: settings.mode,
-        version: env!("CARGO_PKG_VERSION").into(),
-        context: Context { process, device: None },
-        threshold: threshold as u64,
-        page_size: pages::size() as u64,
-        pid: std::process::id(),
-        forked_from: None,
-    };
-    if let Err(error) = recorder::start(path.clone(), header) {
-        let sentence = format!("the trace {} can't be written, the program runs unchanged: {error}", path.display());
-        say::Once::new().say(&sentence);
-        ending.trouble = Some(sentence);
+    if !start_trace(path, settings.mode, threshold, process, "the program runs unchanged", ending) {
         return false;
     }
     let validator = plan.as_ref().map(|plan| validate::start(plan, settings.exclusive));
@@ -155,6 +154,34 @@ fn start_recording(plan: Option<Plan>, settings: &Settings, process: Process, en
     malloc::THRESHOLD.store(threshold, Ordering::Relaxed);
     session::set(Session::Record(Record::new(threshold, validator)));
     true
+}
+
+/// Begins the trace; false, and said with what follows from it, if it can't be written.
+fn start_trace(
+    path: &Path,
+    mode: Mode,
+    threshold: usize,
+    process: Process,
+    otherwise: &str,
+    ending: &mut Ending,
+) -> bool {
+    let header = Header {
+        schema: SCHEMA,
+        mode,
+        version: env!("CARGO_PKG_VERSION").into(),
+        context: Context { process, device: None },
+        threshold: threshold as u64,
+        page_size: pages::size() as u64,
+        pid: std::process::id(),
+        forked_from: None,
+    };
+    let started = recorder::start(path.to_owned(), header);
+    if let Err(error) = &started {
+        let sentence = format!("the trace {} can't be written, {otherwise}: {error}", path.display());
+        say::Once::new().say(&sentence);
+        ending.trouble = Some(sentence);
+    }
+    started.is_ok()
 }
 
 /// The plan, if it is the user's own and made for this process.

@@ -34,7 +34,8 @@ pub(crate) struct Report {
     /// The plan
     #[arg(value_name = "PLAN")]
     plan: PathBuf,
-    /// Traces of the program: of profiling (the iteration and the places of the pairs), of validation (places of accesses)
+    /// Traces of the program: of profiling (the iteration and the places of the pairs), of validation (places of accesses),
+    /// of a run with the plan (the iteration after merging)
     #[arg(value_name = "TRACE")]
     traces: Vec<PathBuf>,
     /// The report

@@ -93,7 +93,8 @@ impl Timeline {
 
 /// The iteration that stands for all: its first and its last nanosecond. `None` if the site does not recur.
 pub(crate) fn typical(events: &[Event], dominant: Site) -> Option<(u64, u64)> {
-    let is_dominant = |event: &&Event| event.site == dominant && matches!(event.call, Call::Copy { .. });
+    let is_copy = |call: &Call| matches!(call, Call::Copy { .. } | Call::Skipped { .. });
+    let is_dominant = |event: &&Event| event.site == dominant && is_copy(&event.call);
     let mut times: Vec<u64> = events.iter().filter(is_dominant).map(|event| event.time).collect();
     times.sort_unstable();
     let spans: Vec<(u64, u64)> = times.windows(2).map(|pair| (pair[0], pair[1])).filter(|(a, b)| a < b).collect();
@@ -141,6 +142,14 @@ pub(crate) fn without_copies(before: &Timeline, skipped: &[(Site, Wait)]) -> Tim
     after
 }
 
+fn awaited(on: &WaitFor) -> &'static str {
+    match on {
+        WaitFor::Device => "the device",
+        WaitFor::Stream(_) => "a stream",
+        WaitFor::Event(_) => "an event",
+    }
+}
+
 fn bar(event: &Event, start: u64) -> Option<Bar> {
     let (kind, what) = match &event.call {
         Call::Copy { bytes, kind, .. } => {
@@ -153,16 +162,11 @@ fn bar(event: &Event, start: u64) -> Option<Bar> {
             };
             (Kind::Copy, format!("{} {way}", echo_cli::size(*bytes)))
         }
+        Call::Skipped { wait: None, .. } => return None,
+        Call::Skipped { wait: Some(on), .. } => (Kind::Wait, format!("for {}, in the place of a copy", awaited(on))),
         Call::Set { bytes, .. } => (Kind::Launch, echo_cli::size(*bytes)),
         Call::Launch { .. } => (Kind::Launch, String::new()),
-        Call::Wait { on } => {
-            let what = match on {
-                WaitFor::Device => "the device",
-                WaitFor::Stream(_) => "a stream",
-                WaitFor::Event(_) => "an event",
-            };
-            (Kind::Wait, format!("for {what}"))
-        }
+        Call::Wait { on } => (Kind::Wait, format!("for {}", awaited(on))),
         Call::HostAlloc { bytes, .. } | Call::DeviceAlloc { bytes, .. } | Call::HostRealloc { bytes, .. } => {
             (Kind::Memory, echo_cli::size(*bytes))
         }

@@ -5,7 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::common::{Run, command, counters, echo_dr, enable, own, plain, plan, text, write_plan};
+use echo_dr_format::event::{Call, Event};
 use echo_dr_format::plan::Plan;
+use echo_dr_format::trace::{Mode, Trace};
 
 const ARGUMENTS: [&str; 2] = ["none", "5"];
 
@@ -79,6 +81,48 @@ fn where_the_plan_was_made_the_copies_go_and_the_output_stays() {
     assert_eq!((pair.copies_skipped, pair.bytes_skipped), (10, 10 << 20), "{counted:?}");
     assert_eq!(counted.refused, None);
     assert!(counted.deviations.is_empty(), "{counted:?}");
+}
+
+#[test]
+fn a_recorded_run_with_the_plan_shows_what_is_left_of_its_calls() {
+    let tuned = Tuned::new();
+    let head = ["run", "--trace", "with.trace", "--counters", "counters.json", "echo-dr.plan.json", "--"];
+    let run = echo_dr(tuned.folder.path(), &[&head[..], &[text(&tuned.program)], &ARGUMENTS].concat()).ends(0);
+    assert_eq!((run.out.as_str(), run.err.as_str()), (tuned.expected.as_str(), ""));
+    let trace = Trace::read(fs::read(tuned.folder.path().join("with.trace")).unwrap().as_slice()).unwrap();
+    assert_eq!((trace.header.mode, trace.end.map(|end| end.lost)), (Mode::Optimise, Some(0)));
+    let waits = |event: &Event| match event.call {
+        Call::Skipped { bytes, wait } => Some((bytes, wait.is_some())),
+        _ => None,
+    };
+    let skipped: Vec<(u64, bool)> = trace.events.iter().filter_map(waits).collect();
+    let counted = counters(&tuned.counters()).pairs[0];
+    assert_eq!(skipped.len() as u64, counted.copies_skipped);
+    assert_eq!(skipped.iter().map(|&(bytes, _)| bytes).sum::<u64>(), counted.bytes_skipped);
+    assert_eq!(skipped.iter().filter(|&&(_, waits)| waits).count() as u64, counted.waits);
+    let count = |is: fn(&Call) -> bool| trace.events.iter().filter(|event| is(&event.call)).count();
+    let blocks =
+        (count(|call| matches!(call, Call::HostAlloc { .. })), count(|call| matches!(call, Call::HostFree { .. })));
+    assert_eq!(blocks, (1, 1), "merged host blocks");
+    assert_eq!(count(|call| matches!(call, Call::Launch { .. })), 5);
+
+    // Copies are missing from it, so it is nothing to analyze.
+    let refused = echo_dr(tuned.folder.path(), &["analyze", "with.trace", "-o", "other.json"]).ends(2);
+    assert!(refused.err.contains("with.trace") && refused.err.contains("echo-dr profile"), "{}", refused.err);
+
+    echo_dr(tuned.folder.path(), &["report", "echo-dr.plan.json", "echo-dr.trace", "with.trace"]).ends(0);
+    let page = fs::read_to_string(tuned.folder.path().join("echo-dr.html")).unwrap();
+    assert!(page.contains("Recorded in a run with the plan") && page.contains("in the place of a copy"), "{page}");
+}
+
+#[test]
+fn a_trace_that_cannot_be_written_does_not_keep_a_plan_from_being_followed() {
+    let tuned = Tuned::new();
+    let head = ["run", "--trace", "no/such/folder", "--counters", "counters.json", "echo-dr.plan.json", "--"];
+    let run = echo_dr(tuned.folder.path(), &[&head[..], &[text(&tuned.program)], &ARGUMENTS].concat()).ends(0);
+    assert_eq!(run.out, tuned.expected);
+    assert!(run.err.contains("no/such/folder") && run.err.contains("not recorded"), "{}", run.err);
+    assert_eq!(counters(&tuned.counters()).pairs[0].copies_skipped, 10);
 }
 
 #[test]

@@ -97,12 +97,21 @@ fn check(sample: &Sample, runtime: Runtime) -> String {
         "10000",
         "--k-min",
         "1",
+        "--report",
+        "report.html",
         "--",
         text(&app),
     ];
     let run = echo_dr(folder.path(), &[&head[..], &arguments].concat());
     if run.code != 0 && run.code != 1 {
         return format!("tune ended with {}: {}", run.code, run.err);
+    }
+    let page = fs::read_to_string(folder.path().join("report.html")).unwrap();
+    // Of a program that copies once there is no iteration to show.
+    let has_loop = page.contains("Before: ");
+    if page.contains("Recorded in a run with the plan") != (has_loop && run.code == 0) {
+        writeln!(wrong, "the report should show an iteration with the plan if something is merged: {}", run.err)
+            .unwrap();
     }
     let report = run.json();
     let passes = |pair: &Value| pair["state"] == "enabled" || pair["why_not"]["number"] == "EDR350";

@@ -12,8 +12,8 @@ use echo_dr_format::site::Site;
 
 use crate::matcher::Side;
 
-/// What merged memory is aligned to.
-const ALIGNMENT: u64 = 256;
+/// What merged memory may be aligned to: that of many blocks is, and a run looks at each. None is aligned to more than pages.
+const ALIGNMENT: u64 = 4096;
 
 /// A block that was recorded.
 #[derive(Debug)]
@@ -161,7 +161,9 @@ impl History {
             | Call::StreamWait { .. }
             | Call::StreamCreate { .. }
             | Call::StreamDestroy { .. }
-            | Call::SetDevice { .. } => {}
+            | Call::SetDevice { .. }
+            // A run with a plan is not what an analysis is given.
+            | Call::Skipped { .. } => {}
         }
     }
 

@@ -13,16 +13,21 @@ use super::table::{Block, Table, View};
 use crate::calls::{AllocDecision, DeviceAlloc, FreeDecision, HostAlloc};
 use crate::matcher::{Arrival, Side};
 
-/// What heap memory of `echo-rt` is aligned to, and CUDA's at least.
-const ALIGNMENT: usize = 256;
-
 /// A block that is asked for.
 #[derive(Clone, Copy)]
 struct Asked {
     pair: usize,
     side: Side,
+    /// What p's address must be a multiple of. CUDA promises 256 and gives more, depending on size and device, so it is looked at.
+    align: usize,
     zeroed: bool,
     thread: u64,
+}
+
+impl Asked {
+    fn is_aligned(self, address: usize) -> bool {
+        address.is_multiple_of(self.align.max(1))
+    }
 }
 
 impl Unifier {
@@ -37,11 +42,7 @@ impl Unifier {
         let Some(pair) = self.planned(call.site, call.bytes, |pair| pair.host) else {
             return AllocDecision::Forward;
         };
-        if call.align > ALIGNMENT {
-            self.retire(&mut self.lock(), pair, Deviation::Alignment);
-            return AllocDecision::Forward;
-        }
-        let asked = Asked { pair, side: Side::Host, zeroed: call.zeroed, thread: call.thread };
+        let asked = Asked { pair, side: Side::Host, align: call.align, zeroed: call.zeroed, thread: call.thread };
         self.allocate(cuda, device, asked)
     }
 
@@ -55,7 +56,7 @@ impl Unifier {
         let Some(pair) = self.planned(call.site, call.bytes, |pair| pair.device) else {
             return AllocDecision::Forward;
         };
-        self.allocate(cuda, device, Asked { pair, side: Side::Device, zeroed: false, thread: call.thread })
+        self.allocate(cuda, device, Asked { pair, side: Side::Device, align: 1, zeroed: false, thread: call.thread })
     }
 
     /// free(address), before the real call.
@@ -172,6 +173,10 @@ impl Unifier {
 
     /// The second block of p.
     fn join(&self, table: &mut MutexGuard<'_, Table>, asked: Asked, address: usize) -> AllocDecision {
+        if !asked.is_aligned(address) {
+            self.retire(table, asked.pair, Deviation::Alignment);
+            return AllocDecision::Forward;
+        }
         let launches = self.pending.launches();
         let Some(block) = table.starting(address) else {
             return AllocDecision::Forward;
@@ -211,10 +216,15 @@ impl Unifier {
             return Err(Deviation::ErrorPending);
         }
         let bytes = usize::try_from(pair.bytes).unwrap_or(usize::MAX);
-        Merged::allocate(cuda, backend, bytes).ok_or_else(|| {
+        let merged = Merged::allocate(cuda, backend, bytes).ok_or_else(|| {
             cuda.forget_error();
             Deviation::AllocationFailed
-        })
+        })?;
+        if !asked.is_aligned(merged.address()) {
+            let _ = merged.release(cuda);
+            return Err(Deviation::Alignment);
+        }
+        Ok(merged)
     }
 
     fn free(&self, cuda: &impl Cuda, address: usize, side: Side, asynchronous: bool) -> FreeDecision {

@@ -283,7 +283,7 @@ fn edr313_reallocated() {
 
 #[test]
 fn edr314_alignment() {
-    for (align, accepts) in [(256, true), (4096, false)] {
+    for (align, accepts) in [(256, true), (4096, true), (8192, false)] {
         let mut tracer = Tracer::new();
         tracer.call(HOST, Call::HostAlloc { ptr: H, bytes: BYTES, align, kind: HostKind::Heap }).cuda_malloc(D);
         round(&mut tracer);

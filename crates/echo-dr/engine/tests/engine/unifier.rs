@@ -442,12 +442,25 @@ fn filling_with_zeroes_waits_where_the_host_must_not_touch_managed_memory() {
 }
 
 #[test]
-fn a_larger_alignment_is_left_to_the_real_call() {
+fn an_alignment_that_p_does_not_have_is_left_to_the_real_call() {
+    // The device's blocks are multiples of 64 KiB.
+    for align in [256, 4096, 0x1_0000] {
+        let run = Run::both();
+        let p = run.malloc_as(align, false, 1);
+        assert!(p.is_some_and(|p| p % align == 0), "{align}");
+        run.deviated(&[]);
+    }
     let run = Run::both();
-    assert_eq!(run.malloc_as(4096, false, 1), None);
+    assert_eq!(run.malloc_as(0x100_0000, false, 1), None);
     run.deviated(&[Deviation::Alignment]);
-    let run = Run::both();
-    assert!(run.malloc_as(256, false, 1).is_some());
+    assert!(run.device.live.borrow().is_empty(), "p was made, and given back");
+    // Where the device block came first it keeps its address, and the host block gets one of its own.
+    let run = Run::of(Pair { first: First::Device, ..pair(Direction::Both) });
+    let p = run.cuda_malloc().expect("p");
+    assert_eq!(run.malloc_as(0x100_0000, false, 1), None);
+    run.deviated(&[Deviation::Alignment]);
+    assert_eq!(run.unifier.device_free(&run.device, p, false), FreeDecision::Done(Ok(())));
+    assert!(run.device.live.borrow().is_empty());
 }
 
 #[test]

@@ -69,8 +69,9 @@ fn call() -> impl Strategy<Value = Call> {
         CopyKind::Default,
     ]);
     let shape = select(vec![Shape::Linear, Shape::Pitched, Shape::Array]);
-    let wait =
-        prop_oneof![Just(WaitFor::Device), stream().prop_map(WaitFor::Stream), any::<u64>().prop_map(WaitFor::Event)];
+    let wait = || {
+        prop_oneof![Just(WaitFor::Device), stream().prop_map(WaitFor::Stream), any::<u64>().prop_map(WaitFor::Event)]
+    };
     let setup = select(vec![Setup::BeforeInitialisation, Setup::Reset, Setup::Fork, Setup::FirstUse]);
     let number = any::<u64>;
     prop_oneof![
@@ -98,7 +99,8 @@ fn call() -> impl Strategy<Value = Call> {
         ),
         (number(), number(), stream()).prop_map(|(dst, bytes, stream)| Call::Set { dst, bytes, stream }),
         stream().prop_map(|stream| Call::Launch { stream }),
-        wait.prop_map(|on| Call::Wait { on }),
+        (number(), option::of(wait())).prop_map(|(bytes, wait)| Call::Skipped { bytes, wait }),
+        wait().prop_map(|on| Call::Wait { on }),
         (number(), stream()).prop_map(|(event, stream)| Call::EventRecord { event, stream }),
         (number(), stream()).prop_map(|(event, stream)| Call::StreamWait { stream, event }),
         (stream(), any::<bool>()).prop_map(|(stream, non_blocking)| Call::StreamCreate { stream, non_blocking }),
