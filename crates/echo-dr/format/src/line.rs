@@ -80,6 +80,15 @@ impl Json for WaitFor {
     }
 }
 
+impl<T: Json> Json for Option<T> {
+    fn json(self, out: &mut Vec<u8>) {
+        match self {
+            Some(some) => some.json(out),
+            None => text(out, "null"),
+        }
+    }
+}
+
 impl Json for Call {
     fn json(self, out: &mut Vec<u8>) {
         match self {
@@ -92,6 +101,7 @@ impl Json for Call {
             Self::Copy { dst, src, bytes, kind, stream, asynchronous, shape } => {
                 object!(out, "copy", dst, src, bytes, kind, stream, asynchronous, shape);
             }
+            Self::Skipped { bytes, wait } => object!(out, "skipped", bytes, wait),
             Self::Set { dst, bytes, stream } => object!(out, "set", dst, bytes, stream),
             Self::Launch { stream } => object!(out, "launch", stream),
             Self::Wait { on } => object!(out, "wait", on),
