@@ -1,5 +1,5 @@
-//! An event's line, written without a general serializer. The bytes are those that serde would write, and tests hold it to that; it takes a fifth of
-//! the instructions. A profiled program writes thousands of events a second on the processors that it runs on itself.
+//! An event's line, written without a general serializer. The bytes are those that serde would write, and tests hold it to that; it takes a
+//! quarter of the instructions. A profiled program writes thousands of events a second on the processors that it runs on itself.
 
 use crate::event::{Call, CopyKind, DeviceKind, Event, HostKind, Setup, Shape, Stream, WaitFor};
 
