@@ -130,6 +130,12 @@ enum Action {
         /// Reduce as many programs that go wrong; name further ones only.
         #[arg(long, default_value_t = 4, value_name = "N")]
         reduce: usize,
+        /// Test Echo-DR instead of the plugin: programs as they are, recorded, watched, and merged at run time.
+        #[arg(long, conflicts_with = "plugin")]
+        dr: bool,
+        /// With --dr: merge what nobody has watched, to see that such merges are found.
+        #[arg(long, requires = "dr")]
+        unsound_without_validation: bool,
         /// Test this plugin instead of the one of this tree.
         #[arg(long, value_name = "FILE")]
         plugin: Option<PathBuf>,
@@ -229,7 +235,19 @@ fn run(command: &Action, context: &Context) -> Result<(), Failure> {
         Action::Bench { of: None, repeats, up_to, json } => {
             bench::run(context, &bench::Options { repeats: *repeats as usize, up_to: *up_to, json: *json })
         }
-        Action::Fuzz { seconds, seed, programs, first, keep, reduce, plugin, show, json } => {
+        Action::Fuzz {
+            seconds,
+            seed,
+            programs,
+            first,
+            keep,
+            reduce,
+            dr,
+            unsound_without_validation,
+            plugin,
+            show,
+            json,
+        } => {
             let unlimited = if programs.is_some() { u64::MAX } else { 60 };
             let options = fuzz::Options {
                 limit: Duration::from_secs(seconds.unwrap_or(unlimited)),
@@ -238,6 +256,8 @@ fn run(command: &Action, context: &Context) -> Result<(), Failure> {
                 first: *first,
                 keep: keep.clone().unwrap_or_else(|| context.target.join("fuzz")),
                 reduce: *reduce,
+                preloaded: *dr,
+                unvalidated: *unsound_without_validation,
                 plugin: plugin.clone(),
                 show: *show,
                 json: *json,

@@ -112,6 +112,7 @@ impl Json for Call {
             Self::Capture { stream, begin } => object!(out, "capture", stream, begin),
             Self::SetDevice { device } => object!(out, "set_device", device),
             Self::Query { ptr } => object!(out, "query", ptr),
+            Self::Unknown { unseen } => object!(out, "unknown", unseen),
             Self::Setup { what } => object!(out, "setup", what),
         }
     }

@@ -2,11 +2,11 @@
 //!
 //! | numbers | type | who says it |
 //! | --- | --- | --- |
-//! | EDR301 … EDR330 | [`Decline`] | the analysis of a trace, of a pair |
+//! | EDR301 … EDR339 | [`Decline`] | the analysis of a trace, of a pair |
 //! | EDR340 … EDR349 | [`Decline`] | validation, of a pair |
 //! | EDR350 … EDR359 | [`Decline`] | calibration, of a pair |
 //! | EDR360 … EDR369 | [`Refusal`] | the library, of a whole plan |
-//! | EDR370 … EDR389 | [`Deviation`] | the library, counted, of one call |
+//! | EDR370 … EDR399 | [`Deviation`] | the library, counted, of one call |
 
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +34,8 @@ macro_rules! numbered {
         impl $type {
             /// All numbers with their names.
             pub const NUMBERS: &[(&str, &str)] = &[$(($number, $name)),*];
+            /// All numbers with the variants that have them, as a pattern.
+            pub const PATTERNS: &[(&str, &str)] = &[$(($number, stringify!($variant))),*];
         }
     };
 }
@@ -91,9 +93,9 @@ pub enum Decline {
     /// One side was freed and allocated again while the other lived.
     #[error("one of its blocks is freed and allocated again while the other lives on")]
     FreedBetween,
-    /// The host block is page-locked.
-    #[error("the host block is page-locked already")]
-    PageLocked,
+    /// A CUDA call uses the page-locked host block otherwise than as the host's end of a copy.
+    #[error("a CUDA call uses the page-locked host block as if it were device memory")]
+    UsedAsDeviceMemory,
     /// The device block is managed memory.
     #[error("the device block is managed memory already")]
     Managed,
@@ -134,7 +136,7 @@ pub enum Decline {
     #[error("another pair has the same allocation site and size")]
     SharedSite,
     /// The program uses several devices.
-    #[error("the program uses several devices")]
+    #[error("the program uses several devices, or several contexts of one")]
     SeveralDevices,
     /// The process forks while the pair lives.
     #[error("the process forks while it is alive, or between its allocation and the first use of CUDA")]
@@ -146,7 +148,7 @@ pub enum Decline {
     #[error("a copy of it is captured into a graph")]
     Captured,
     /// The program asks what a pointer of the pair is, or page-locks it.
-    #[error("the program asks CUDA about one of its addresses, gives advice on it, or page-locks it")]
+    #[error("the program asks about one of its addresses, gives advice on it, page-locks it, or puts it into a graph")]
     PointerQueried,
     /// Its host block comes before a call that must precede CUDA's initialisation.
     #[error("its host block is allocated before a call that must come before CUDA is initialised")]
@@ -162,9 +164,15 @@ pub enum Decline {
     },
     /// One side of the copies is no recorded block.
     #[error(
-        "one side of its copies is no heap or device block that was recorded (stack, static or mapped memory, or a block below the threshold)"
+        "one side of its copies is no allocated block that was recorded (stack, static or mapped memory, or a block below the threshold)"
     )]
     UnrecordedMemory,
+    /// A CUDA function is called that isn't known.
+    #[error("the program calls {name}, a CUDA function that this Echo-DR does not know, while it is alive")]
+    UnknownFunction {
+        /// Its name.
+        name: String,
+    },
     /// The host touches h while the GPU uses the pair.
     #[error("the host touches it while the GPU may be using it ({0})")]
     HostTouched(Access),
@@ -177,9 +185,20 @@ pub enum Decline {
     /// The GPU changes d outside the windows, or an upload replaces what it wrote.
     #[error("the GPU changes it, and the host's own value is needed afterwards")]
     DeviceWriteLost,
+    /// A kernel uses the host block without a copy.
+    #[error("the GPU reaches the host block without a copy: the program fails where it can't")]
+    ReachedByGpu,
+    /// The GPU reaches all memory of the process, and whether it touches h could not be watched.
+    #[error("the GPU can reach any host memory here, and whether it reaches the host block could not be watched")]
+    ReachUnknown,
     /// Validation did not see it.
     #[error("it did not come up in the validation run")]
     NotValidated,
+    /// Something that can't be watched may touch h.
+    #[error(
+        "its host block is given to something that can't be watched (asynchronous or ring input and output, calls that change its pages)"
+    )]
+    OutOfSight,
     /// It does not pay.
     #[error("it gains nothing ({gain_ppm} parts per million)")]
     NoGain {
@@ -195,8 +214,8 @@ pub enum Decline {
     /// The program failed with the plan.
     #[error("the program failed with it merged")]
     TrialFailed,
-    /// The user switched it off.
-    #[error("it was switched off by hand")]
+    /// The plan is a trial's, of other pairs.
+    #[error("the plan is that of a trial run, in which other pairs are measured")]
     SwitchedOff,
 }
 
@@ -210,7 +229,7 @@ numbered!(Decline {
     "EDR307" "host-has-several-partners" Self::HostHasSeveralPartners,
     "EDR308" "device-has-several-partners" Self::DeviceHasSeveralPartners,
     "EDR309" "freed-between" Self::FreedBetween,
-    "EDR310" "page-locked" Self::PageLocked,
+    "EDR310" "used-as-device-memory" Self::UsedAsDeviceMemory,
     "EDR311" "managed-already" Self::Managed,
     "EDR312" "special-device-memory" Self::SpecialDeviceMemory,
     "EDR313" "reallocated" Self::Reallocated,
@@ -231,11 +250,15 @@ numbered!(Decline {
     "EDR328" "zeroed-after-use" Self::ZeroedAfterUse,
     "EDR329" "events-lost" Self::EventsLost { .. },
     "EDR330" "unrecorded-memory" Self::UnrecordedMemory,
+    "EDR331" "unknown-function" Self::UnknownFunction { .. },
     "EDR340" "host-touched" Self::HostTouched(_),
     "EDR341" "launch-after-host-write" Self::LaunchAfterHostWrite,
     "EDR342" "host-write-lost" Self::HostWriteLost,
     "EDR343" "device-write-lost" Self::DeviceWriteLost,
     "EDR344" "not-validated" Self::NotValidated,
+    "EDR345" "reached-by-gpu" Self::ReachedByGpu,
+    "EDR346" "reach-unknown" Self::ReachUnknown,
+    "EDR347" "out-of-sight" Self::OutOfSight,
     "EDR350" "no-gain" Self::NoGain { .. },
     "EDR351" "output-differs" Self::OutputDiffers,
     "EDR352" "no-backend" Self::NoBackend,
@@ -374,6 +397,12 @@ pub enum Deviation {
     /// A skipped copy at a site that the plan does not have.
     #[error("a copy of a merged block came from a site that was not profiled, and waited for the device")]
     UnknownCopySite,
+    /// A planned site allocates page-locked memory where it was heap memory, or the other way round.
+    #[error("a planned allocation site asked for another kind of host memory")]
+    OtherKind,
+    /// The program asks CUDA about p, gives advice on it or page-locks it.
+    #[error("the program asked CUDA about a merged block, gave advice on it or page-locked it")]
+    Queried,
 }
 
 numbered!(Deviation {
@@ -397,11 +426,13 @@ numbered!(Deviation {
     "EDR387" "alignment-at-run-time" Self::Alignment,
     "EDR388" "reset-postponed" Self::ResetPostponed,
     "EDR389" "unknown-copy-site" Self::UnknownCopySite,
+    "EDR390" "other-kind" Self::OtherKind,
+    "EDR391" "queried-at-run-time" Self::Queried,
 });
 
 impl Deviation {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::PartnerNeverCame,
         Self::OtherOrder,
         Self::TooManyWaiting,
@@ -422,5 +453,7 @@ impl Deviation {
         Self::Alignment,
         Self::ResetPostponed,
         Self::UnknownCopySite,
+        Self::OtherKind,
+        Self::Queried,
     ];
 }

@@ -68,7 +68,7 @@ struct Writer {
     first_line: Vec<u8>,
     file: Option<TraceFile>,
     /// The file's name where the run's file is another process's; made in advance too.
-    other_name: CString,
+    other_name: Option<CString>,
     buffer: Vec<u8>,
     /// Something failed; nothing more is tried.
     failed: bool,
@@ -102,7 +102,7 @@ pub(crate) fn start(path: PathBuf, header: Header) -> std::io::Result<()> {
         header,
         first_line: Vec::new(),
         file: None,
-        other_name: CString::default(),
+        other_name: None,
         buffer: Vec::with_capacity(PIECE + LINE),
         failed: false,
     };
@@ -140,6 +140,11 @@ pub(crate) fn push(token: &Token, mut entry: Entry) {
     } else if !HAS_THREAD.swap(true, Ordering::Relaxed) {
         start_thread();
     }
+}
+
+/// Calls were not recorded, and the trace says so.
+pub(crate) fn lose() {
+    LOST.fetch_add(1, Ordering::Relaxed);
 }
 
 /// Something was recorded.
@@ -307,7 +312,7 @@ impl Writer {
         if serde_json::to_writer(&mut self.first_line, &Record::Header(self.header.clone())).is_ok() {
             self.first_line.push(b'\n');
         }
-        self.other_name = name_for(path, std::process::id());
+        self.other_name = Some(name_for(path, std::process::id()));
     }
 
     /// Opens a file of this process's own, if it has none.
@@ -315,7 +320,8 @@ impl Writer {
         if self.file.is_some() || self.failed {
             return;
         }
-        match TraceFile::create(&self.other_name) {
+        let Some(name) = self.other_name.take() else { return };
+        match TraceFile::create(name) {
             Ok(file) => self.begin(file),
             Err(error) => self.fail(&error),
         }

@@ -2,11 +2,12 @@
 
 use std::sync::OnceLock;
 
-use echo_dr_format::event::Call;
+use echo_dr_format::event::{Call, Stream};
 
 use crate::merge::Merge;
 use crate::ops::Observed;
 use crate::record::Record;
+use crate::thread::Token;
 
 /// What is done with observed calls.
 #[allow(clippy::large_enum_variant, reason = "a process has one of it")]
@@ -33,10 +34,21 @@ pub(crate) fn set(session: Session) {
 impl Session {
     /// The program asked about an address, or may have.
     pub(crate) fn queried(&self, call: &Observed<'_>, address: usize) {
-        if let Self::Record(record) = self
-            && address != 0
-        {
-            record.event(call.token, call.hook.name, Call::Query { ptr: address as u64 });
+        match self {
+            Self::Record(record) if address != 0 => {
+                record.event(call.token, call.hook.name, Call::Query { ptr: address as u64 });
+            }
+            Self::Record(_) => {}
+            Self::Merge(merge) => merge.queried(address),
+        }
+    }
+
+    /// A function is about to be called that may touch memory in ways that aren't known.
+    pub(crate) fn unknown_called(&self, token: &Token, name: &'static str) {
+        match self {
+            Self::Record(record) => record.unknown_called(token, name),
+            // Pairs that were alive at such a call when profiled aren't merged. It may be work, which later waits count.
+            Self::Merge(merge) => merge.unifier().launched(Stream::LEGACY),
         }
     }
 

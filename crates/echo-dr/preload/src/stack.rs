@@ -4,6 +4,8 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::ops::Range;
 
+use crate::sys;
+
 unsafe extern "C" {
     /// The stack pointer with which the process began (the loader's).
     static __libc_stack_end: *const c_void;
@@ -119,8 +121,10 @@ fn read_carefully(address: usize) -> Option<u64> {
     let mut word = 0_u64;
     let ours = libc::iovec { iov_base: (&raw mut word).cast(), iov_len: 8 };
     let theirs = libc::iovec { iov_base: address as *mut c_void, iov_len: 8 };
+    let (ours, theirs) = (&raw const ours as usize, &raw const theirs as usize);
     // SAFETY: `ours` is a word of this frame; whatever `theirs` is, the kernel checks it.
-    let read = unsafe { libc::process_vm_readv(libc::getpid(), &raw const ours, 1, &raw const theirs, 1, 0) };
+    let read =
+        unsafe { sys::system_call(libc::SYS_process_vm_readv, [libc::getpid() as usize, ours, 1, theirs, 1, 0]) };
     (read == 8).then_some(word)
 }
 

@@ -1,12 +1,13 @@
 //! Validate: the engine says when the pages of a host buffer are closed; this closes and opens them, and tells it of what it can't see: faults and
 //! system calls.
 
+use std::ffi::c_int;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use echo_dr_engine::calls::Copy;
-use echo_dr_engine::{Fault, Memory, Protection, WaitToken, Windows};
-use echo_dr_format::event::Call;
+use echo_dr_engine::{Fault, Loan, Memory, Protection, WaitToken, Windows};
+use echo_dr_format::event::{Call, Setup};
 use echo_dr_format::finding::{Access, Finding};
 use echo_dr_format::plan::Plan;
 use echo_dr_format::site::Site;
@@ -16,7 +17,7 @@ use crate::contain::contain;
 use crate::device::Real;
 use crate::hostmem;
 use crate::thread::{self, Token};
-use crate::{pages, recorder};
+use crate::{exit, pages, recorder, rings, sys};
 
 /// A validation run.
 #[derive(Debug)]
@@ -34,14 +35,37 @@ pub(crate) fn start(plan: &Plan, exclusive: bool) -> &'static Validator {
     VALIDATOR.get_or_init(|| Validator { windows: Windows::new(plan, pages::size(), exclusive) })
 }
 
+/// Errors of CUDA after which a context can't be used any more; both layers have the same numbers. A kernel that used memory that the GPU can't
+/// reach ends in one of them, in which depends on the device.
+const CONTEXT_IS_LOST: [c_int; 7] = [700, 714, 715, 716, 717, 718, 719];
+
 /// The validator, in a validation run.
 #[inline]
 pub(crate) fn get() -> Option<&'static Validator> {
     VALIDATOR.get()
 }
 
+/// Looks, now and then, whether the program has made a ring of `io_uring` by means that no hook sees.
+fn look_for_rings(validator: &Validator) {
+    /// A look takes some 20 µs, and the trace's writer comes 50 times a second.
+    const PERIOD: u64 = 10_000_000;
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let now = sys::now();
+    let next = NEXT.load(Ordering::Relaxed);
+    if now >= next
+        && NEXT.compare_exchange(next, now + PERIOD, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        && rings::is_there()
+    {
+        validator.all_out_of_sight(None);
+        NEXT.store(u64::MAX, Ordering::Relaxed);
+    }
+}
+
 /// Findings since the last call.
 pub(crate) fn findings(time: u64) -> Vec<Finding> {
+    if let Some(validator) = get() {
+        look_for_rings(validator);
+    }
     get().map_or_else(Vec::new, |validator| validator.windows.findings(&Means, time))
 }
 
@@ -51,19 +75,21 @@ pub(crate) fn finish() {
     let Some(validator) = get().filter(|_| !DONE.swap(true, Ordering::AcqRel)) else { return };
     // CUDA's calls are Echo's here, not the program's.
     let _token = Token::regardless_of_phase();
+    if !exit::is_leaving() {
+        validator.ask_device();
+    }
     let (findings, seen) = contain((Vec::new(), Vec::new()), || validator.windows.finish(&Means, recorder::time()));
     findings.into_iter().for_each(|finding| recorder::push_other(Record::Finding(finding)));
     seen.into_iter().for_each(|seen| recorder::push_other(Record::Seen(seen)));
 }
 
-/// Asks for [`finish`] before CUDA's own exit handlers: called once CUDA is in use, so after they were registered.
-pub(crate) fn finish_before_cuda() {
-    extern "C" fn at_exit() {
-        finish();
-    }
-    if get().is_some() {
-        // SAFETY: the handler lives as long as the library, which is never unloaded.
-        unsafe { libc::atexit(at_exit) };
+/// The program is ending, and CUDA's own exit handlers come next.
+pub(crate) fn leaving() {
+    if let Some(validator) = get() {
+        // CUDA's calls are Echo's here, not the program's.
+        let _token = Token::regardless_of_phase();
+        validator.ask_device();
+        contain((), || validator.windows.leaving(&Means));
     }
 }
 
@@ -81,14 +107,20 @@ fn protect(start: usize, bytes: usize, protection: Protection) -> bool {
         Protection::ReadOnly => libc::PROT_READ,
         Protection::Closed => libc::PROT_NONE,
     };
-    // SAFETY: the pages are those of a host block that `pages` made for a pair, and hold nothing else.
-    unsafe { libc::mprotect(start as *mut libc::c_void, bytes, flags) == 0 }
+    // SAFETY: the pages are those of a host block that `pages` made for a pair, and hold nothing else. (`mprotect` is one of the hooks.)
+    unsafe { sys::system_call(libc::SYS_mprotect, [start, bytes, flags as usize, 0, 0, 0]) == 0 }
 }
 
 impl Memory for Means {
-    fn protect(&self, start: usize, bytes: usize, protection: Protection) {
-        // If the kernel refuses (too many mappings), the pages stay as they are: an access is not seen, the program runs on.
-        let _ = protect(start, bytes, protection);
+    fn protect(&self, start: usize, bytes: usize, protection: Protection) -> bool {
+        // If the kernel refuses (too many mappings), the pages stay as they are and the program runs on.
+        protect(start, bytes, protection)
+    }
+
+    fn drain(&self) {
+        if let Some(real) = Real::current() {
+            real.wait_device();
+        }
     }
 
     fn host_digest(&self, address: usize, bytes: usize) -> u64 {
@@ -107,6 +139,22 @@ impl Memory for Means {
 }
 
 impl Validator {
+    /// Asks how the last kernels have ended: the program may never do so.
+    fn ask_device(&self) {
+        if self.windows.keeps_from_gpu()
+            && let Some(real) = Real::current()
+        {
+            self.answered(real.wait_device());
+        }
+    }
+
+    /// A CUDA call has answered this.
+    pub(crate) fn answered(&self, code: c_int) {
+        if CONTEXT_IS_LOST.contains(&code) {
+            contain((), || self.windows.device_failed(&Means));
+        }
+    }
+
     pub(crate) fn wants_size(&self, bytes: usize) -> bool {
         self.windows.wants_size(bytes)
     }
@@ -115,13 +163,23 @@ impl Validator {
         self.windows.is_host_site(site, bytes)
     }
 
-    /// Memory from `address` may overlap a watched block.
-    pub(crate) fn is_near(&self, address: usize, bytes: usize) -> bool {
-        bytes > 0 && (self.windows.is_near(address) || self.windows.is_near(address + (bytes - 1)))
+    /// The address may be in a watched block.
+    pub(crate) fn is_near(&self, address: usize) -> bool {
+        self.windows.is_near(address)
+    }
+
+    /// Some byte of the memory is in a watched block.
+    #[inline]
+    pub(crate) fn is_watched(&self, address: usize, bytes: usize) -> bool {
+        self.windows.is_watched(address, bytes)
     }
 
     pub(crate) fn host_alloc(&self, site: Site, address: usize, bytes: usize) {
         contain((), || self.windows.host_alloc(&Means, site, address, bytes, thread::number()));
+    }
+
+    pub(crate) fn host_unwatched(&self, site: Site, bytes: usize) {
+        contain((), || self.windows.host_unwatched(site, bytes));
     }
 
     pub(crate) fn device_alloc(&self, site: Site, address: usize, bytes: usize) {
@@ -133,7 +191,10 @@ impl Validator {
     }
 
     pub(crate) fn device_free(&self, address: usize) {
-        contain((), || self.windows.device_free(&Means, address));
+        contain((), || {
+            self.windows.device_free(&Means, address);
+            self.windows.may_wait();
+        });
     }
 
     pub(crate) fn copying(&self, copy: &Copy) -> WaitToken {
@@ -146,6 +207,11 @@ impl Validator {
         contain((), || self.windows.copied(&Means, token, copy, succeeded));
     }
 
+    /// A function of the host is put into a stream: what it tells the program may order other streams.
+    pub(crate) fn host_function(&self) {
+        contain((), || self.windows.joined());
+    }
+
     /// Before a call that is no copy.
     pub(crate) fn before(&self, call: Call) -> WaitToken {
         let token = self.windows.waiting();
@@ -153,6 +219,11 @@ impl Validator {
             Call::Set { dst, bytes, stream } => self.windows.set(&Means, dst as usize, bytes as usize, stream),
             Call::Launch { stream } => self.windows.launching(&Means, stream),
             Call::StreamWait { .. } => self.windows.joined(),
+            // A failure would be forgotten with all else.
+            Call::Setup { what: Setup::Reset } => self.ask_device(),
+            Call::HostAlloc { .. } | Call::HostFree { .. } | Call::HostRegister { .. } | Call::DeviceAlloc { .. } => {
+                self.windows.may_wait();
+            }
             _ => {}
         });
         token
@@ -172,9 +243,34 @@ impl Validator {
         });
     }
 
+    /// Some block is watched.
+    pub(crate) fn is_watching(&self) -> bool {
+        self.windows.is_watched(0, usize::MAX)
+    }
+
     /// A system call is about to be given memory of the program; `writes`: to write to it.
-    pub(crate) fn system_call(&self, address: usize, bytes: usize, writes: bool, site: Site) {
-        contain((), || self.windows.system_call(&Means, address, bytes, writes, site));
+    pub(crate) fn system_call(&self, address: usize, bytes: usize, writes: bool, site: Site) -> Vec<Loan> {
+        contain(Vec::new(), || self.windows.system_call(&Means, address, bytes, writes, site))
+    }
+
+    /// It has returned.
+    pub(crate) fn system_call_done(&self, loans: &[Loan]) {
+        contain((), || self.windows.system_call_done(loans));
+    }
+
+    /// A CUDA call that is no copy of one block is about to be given memory of the program.
+    pub(crate) fn cuda_call(&self, address: usize, bytes: usize, writes: bool, site: Site) {
+        contain((), || self.windows.cuda_call(&Means, address, bytes, writes, site));
+    }
+
+    /// The memory is given to something that can't be watched. True if it was watched until now.
+    pub(crate) fn out_of_sight(&self, address: usize, bytes: usize, site: Site) -> bool {
+        contain(false, || self.windows.out_of_sight(&Means, address, bytes, site))
+    }
+
+    /// No memory can be watched from here on.
+    pub(crate) fn all_out_of_sight(&self, site: Option<Site>) {
+        contain((), || self.windows.all_out_of_sight(&Means, site));
     }
 
     /// A fault at `address`; true if it was ours and the program can go on. For a signal handler.

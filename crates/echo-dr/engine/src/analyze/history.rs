@@ -23,6 +23,7 @@ pub(super) struct Block {
     pub(super) bytes: u64,
     pub(super) thread: u32,
     pub(super) zeroed: bool,
+    pub(super) page_locked: bool,
     /// Index of the event.
     pub(super) born: usize,
     /// Index of the event; `usize::MAX` if it lived to the end.
@@ -72,6 +73,8 @@ pub(super) struct History {
     pub(super) uses_managed: bool,
     pub(super) several_devices: bool,
     pub(super) uses_cuda: bool,
+    /// A function that isn't known and may be called at any time.
+    unseen: Option<String>,
     /// By address.
     host: BTreeMap<u64, usize>,
     device: BTreeMap<u64, usize>,
@@ -92,6 +95,9 @@ impl History {
             }
             history.follow(index, event);
         }
+        if let Some(name) = history.unseen.take() {
+            history.unknown(&name, |_| true);
+        }
         history.several_devices = devices.len() > 1;
         history
     }
@@ -107,9 +113,7 @@ impl History {
             Call::HostAlloc { ptr, bytes, align, kind } => {
                 let block = self.born(index, event, Side::Host, ptr, bytes);
                 block.zeroed = kind == HostKind::Zeroed;
-                if kind == HostKind::PageLocked {
-                    block.flaw(Decline::PageLocked);
-                }
+                block.page_locked = kind == HostKind::PageLocked;
                 if align > ALIGNMENT {
                     block.flaw(Decline::Alignment { align });
                 }
@@ -147,6 +151,7 @@ impl History {
                     self.device_writes.push((index, at.block));
                     self.flaw_if_captured(at.block);
                 }
+                self.used_as_device_memory(self.at(Side::Host, dst));
             }
             Call::Launch { .. } => self.gpu_work.push(index),
             Call::Capture { stream, begin: true } => {
@@ -156,6 +161,11 @@ impl History {
                 self.capturing.remove(&stream);
             }
             Call::Setup { what } => self.setup(what),
+            Call::Unknown { unseen: true } => self.unseen = Some(event.api.to_string()),
+            Call::Unknown { unseen: false } => {
+                self.gpu_work.push(index);
+                self.unknown(&event.api, |block| block.died == usize::MAX);
+            }
             Call::Wait { .. }
             | Call::EventRecord { .. }
             | Call::StreamWait { .. }
@@ -191,6 +201,15 @@ impl History {
             (CopyKind::Default, false, false) => CopyKind::HostToHost,
             (kind, ..) => kind,
         };
+        // An address of page-locked memory is good on the device too, so a copy may take it for either side, whatever its name says.
+        match kind {
+            CopyKind::HostToDevice => self.used_as_device_memory(to_host),
+            CopyKind::DeviceToHost => self.used_as_device_memory(from_host),
+            CopyKind::DeviceToDevice | CopyKind::HostToHost | CopyKind::Default => {
+                self.used_as_device_memory(to_host);
+                self.used_as_device_memory(from_host);
+            }
+        }
         let (host, device, way) = match kind {
             CopyKind::HostToDevice => (from_host, to_device, Way::Upload),
             CopyKind::DeviceToHost => (to_host, from_device, Way::Download),
@@ -224,6 +243,21 @@ impl History {
                 Setup::Reset if alive => block.flaw(Decline::AliveAtReset),
                 Setup::BeforeInitialisation | Setup::Fork | Setup::Reset | Setup::FirstUse => {}
             }
+        }
+    }
+
+    /// Something but the host's end of a copy is at a place in host memory.
+    fn used_as_device_memory(&mut self, at: Option<At>) {
+        if let Some(block) = at.map(|at| &mut self.blocks[at.block]).filter(|block| block.page_locked) {
+            block.flaw(Decline::UsedAsDeviceMemory);
+        }
+    }
+
+    /// A function that isn't known may have copied these blocks. One is enough to name.
+    fn unknown(&mut self, name: &str, which: impl Fn(&Block) -> bool) {
+        let is_known = |reason: &Decline| matches!(reason, Decline::UnknownFunction { .. });
+        for block in self.blocks.iter_mut().filter(|block| which(block) && !block.flaws.iter().any(is_known)) {
+            block.flaw(Decline::UnknownFunction { name: name.to_owned() });
         }
     }
 
@@ -271,6 +305,7 @@ impl History {
             bytes,
             thread: event.thread,
             zeroed: false,
+            page_locked: false,
             born: index,
             died: usize::MAX,
             flaws: Vec::new(),

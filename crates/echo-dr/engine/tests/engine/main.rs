@@ -3,6 +3,8 @@
 mod analysis;
 mod common;
 mod exhaustive;
+mod gpu;
 mod malformed;
+mod streams;
 mod unifier;
 mod windows;

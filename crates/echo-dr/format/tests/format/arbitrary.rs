@@ -108,6 +108,7 @@ fn call() -> impl Strategy<Value = Call> {
         (stream(), any::<bool>()).prop_map(|(stream, begin)| Call::Capture { stream, begin }),
         any::<i32>().prop_map(|device| Call::SetDevice { device }),
         number().prop_map(|ptr| Call::Query { ptr }),
+        any::<bool>().prop_map(|unseen| Call::Unknown { unseen }),
         setup.prop_map(|what| Call::Setup { what }),
     ]
 }
@@ -124,7 +125,9 @@ fn trouble() -> impl Strategy<Value = Trouble> {
             Trouble::LaunchAfterHostWrite,
             Trouble::HostWriteLost,
             Trouble::DeviceWriteLost,
-            Trouble::WrongPartner
+            Trouble::WrongPartner,
+            Trouble::ReachedByGpu,
+            Trouble::OutOfSight
         ]),
     ]
 }
@@ -173,7 +176,8 @@ fn decline() -> impl Strategy<Value = Decline> {
         any::<(u64, u64, u64)>().prop_map(|(host, device, copy)| Decline::SizesDiffer { host, device, copy }),
         any::<i64>().prop_map(|gain_ppm| Decline::NoGain { gain_ppm }),
         access().prop_map(Decline::HostTouched),
-        select(vec![Decline::ShapedCopy, Decline::Managed, Decline::SharedSite, Decline::SwitchedOff]),
+        "[a-zA-Z_0-9]{1,40}".prop_map(|name| Decline::UnknownFunction { name }),
+        select(vec![Decline::ShapedCopy, Decline::Managed, Decline::SharedSite, Decline::ReachedByGpu]),
     ]
 }
 
@@ -218,13 +222,13 @@ fn pair(id: u32) -> impl Strategy<Value = Pair> {
     (
         (site(), site(), 1..u64::from(u32::MAX), direction, first),
         (any::<bool>(), 1..=64_u32, 64..=4096_u32, any::<u64>(), vec(copy, 1..5)),
-        (any::<bool>(), select(BackendName::ALL.to_vec()), state, vec(measurement(), 0..3)),
+        (any::<[bool; 2]>(), select(BackendName::ALL.to_vec()), state, vec(measurement(), 0..3)),
     )
         .prop_map(
             move |(
                 (host, device, bytes, direction, first),
                 (same_thread, waiting, alive, buffers, mut copies),
-                (exclusive, backend, state, measured),
+                ([exclusive, page_locked], backend, state, measured),
             )| {
                 // Sites are distinct enough; ways must fit the direction.
                 for copy in &mut copies {
@@ -237,6 +241,7 @@ fn pair(id: u32) -> impl Strategy<Value = Pair> {
                     host,
                     device,
                     bytes,
+                    page_locked,
                     direction,
                     first,
                     same_thread,
