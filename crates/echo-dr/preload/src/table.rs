@@ -80,7 +80,8 @@ impl Hook {
 
     /// The name under which `cuGetProcAddress` knows it: without version and stream variant.
     pub(crate) fn base(&self) -> &'static str {
-        let name = self.name.trim_end_matches("_ptds").trim_end_matches("_ptsz");
+        let variant = self.name.strip_suffix("_ptds").or_else(|| self.name.strip_suffix("_ptsz"));
+        let name = variant.unwrap_or(self.name);
         match name.rsplit_once("_v") {
             Some((base, digits)) if digits.bytes().all(|byte| byte.is_ascii_digit()) => base,
             _ => name,

@@ -45,8 +45,8 @@ const SMALL_RUN: Duration = Duration::from_millis(100);
 const SMALL_ROUNDS: std::ops::RangeInclusive<usize> = 20..=2000;
 /// Rounds of a run with usual buffers, at least.
 const USUAL_ROUNDS: usize = 6;
-/// Turns of each sample and size, at least: of fewer no interval of 95 % can be told.
-const TURNS: usize = 8;
+/// Turns of each sample and size, at least: of fewer no interval of 99 % can be told.
+const TURNS: usize = 10;
 
 /// Runs the benchmark. [`Failure::Result`] after the tables if a bound is broken.
 pub(crate) fn run(context: &Context, options: &Options) -> Result<(), Failure> {

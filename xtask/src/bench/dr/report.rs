@@ -160,7 +160,7 @@ impl fmt::Display for Report {
         let ms = |us: Option<f64>| or_none(us.map(|us| format!("{:.2}", us / 1e3)));
         writeln!(
             f,
-            "Small buffers, all on one processor; medians of the turns, with the interval of 95 % confidence:"
+            "Small buffers, all on one processor; medians of the turns, with the interval of 99 % confidence:"
         )?;
         let small = self.samples.iter().map(|SampleReport { name, small, .. }| {
             vec![
