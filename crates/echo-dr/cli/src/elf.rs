@@ -1,10 +1,12 @@
 //! What an executable or library says of itself before it runs: how it is loaded, and how it reaches CUDA. Only the file is read.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use echo_dr_format::functions::concerns_memory;
 use object::elf;
 use object::read::elf::{Dyn, ElfFile64, FileHeader, ProgramHeader};
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, ReadCache};
@@ -29,6 +31,8 @@ pub(crate) struct Elf {
     pub(crate) imports_runtime: bool,
     /// Functions of the CUDA driver that it takes from a library.
     pub(crate) imports_driver: bool,
+    /// Functions of CUDA that it takes from a library, and whose names say that they copy, set, free or map memory.
+    pub(crate) imports_memory_calls: Vec<String>,
     /// It names the driver's file, and so opens it by itself: a static cudart inside does.
     pub(crate) names_driver: bool,
     /// It names calls of the runtime in its data, as a static cudart does (for its error messages and its tracing).
@@ -115,6 +119,9 @@ fn parse(bytes: &ReadCache<File>) -> Result<Elf, String> {
             found.exported_malloc.push(name.to_owned());
         }
         found.imports_runtime |= symbol.is_undefined() && is_runtime_call(name);
+        if symbol.is_undefined() && concerns_memory(name) {
+            found.imports_memory_calls.push(name.to_owned());
+        }
         found.imports_driver |= symbol.is_undefined() && is_driver_call(name);
     }
     for section in file.sections() {
@@ -145,6 +152,14 @@ impl Elf {
             Reaches::Nothing
         }
     }
+}
+
+/// The functions that a library defines for others.
+pub(crate) fn exports(library: &Path) -> Result<HashSet<String>, Failure> {
+    let bytes = ReadCache::new(File::open(library).map_err(|error| Failure::io(library, "read", &error))?);
+    let Ok(file) = ElfFile64::<'_, Endianness, &ReadCache<File>>::parse(&bytes) else { return Ok(HashSet::new()) };
+    let names = file.dynamic_symbols().filter(ObjectSymbol::is_definition);
+    Ok(names.filter_map(|symbol| symbol.name().ok().map(str::to_owned)).collect())
 }
 
 /// The files that the loader would map with an executable, as the loader itself says. None if it can't say.

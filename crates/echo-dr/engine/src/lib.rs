@@ -20,4 +20,4 @@ mod windows;
 pub use analyze::{DEFAULT_THRESHOLD, Options, OtherRun, analyze, judge, possible_backends};
 pub use pending::WaitToken;
 pub use unifier::Unifier;
-pub use windows::{Fault, Memory, Protection, Windows};
+pub use windows::{Fault, Loan, Memory, Protection, Windows};

@@ -272,6 +272,11 @@ pub enum Call {
         /// The address.
         ptr: u64,
     },
+    /// A function that may copy, set, free or map memory in a way that isn't known.
+    Unknown {
+        /// No call of it can be seen: it was found as an import of the program, and may be called at any time.
+        unseen: bool,
+    },
     /// A process-wide event.
     Setup {
         /// Which.

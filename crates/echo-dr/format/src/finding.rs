@@ -48,6 +48,8 @@ pub enum Trouble {
     DeviceWriteLost,
     /// A copy links a block with another one than its partner.
     WrongPartner,
+    /// h was given to something that touches it in ways that can't be watched.
+    OutOfSight,
     /// The host touched h while some GPU work was in flight. No reason to reject, but managed memory must not be used where access is exclusive,
     /// and where the GPU reaches all memory of the process nobody knows whether it touched h too.
     NotExclusive(Access),

@@ -15,6 +15,8 @@ pub mod context;
 pub mod counters;
 pub mod event;
 pub mod finding;
+pub mod functions;
+mod line;
 pub mod measure;
 pub mod plan;
 pub mod reason;

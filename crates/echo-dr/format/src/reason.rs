@@ -34,6 +34,8 @@ macro_rules! numbered {
         impl $type {
             /// All numbers with their names.
             pub const NUMBERS: &[(&str, &str)] = &[$(($number, $name)),*];
+            /// All numbers with the variants that have them, as a pattern.
+            pub const PATTERNS: &[(&str, &str)] = &[$(($number, stringify!($variant))),*];
         }
     };
 }
@@ -134,7 +136,7 @@ pub enum Decline {
     #[error("another pair has the same allocation site and size")]
     SharedSite,
     /// The program uses several devices.
-    #[error("the program uses several devices")]
+    #[error("the program uses several devices, or several contexts of one")]
     SeveralDevices,
     /// The process forks while the pair lives.
     #[error("the process forks while it is alive, or between its allocation and the first use of CUDA")]
@@ -146,7 +148,7 @@ pub enum Decline {
     #[error("a copy of it is captured into a graph")]
     Captured,
     /// The program asks what a pointer of the pair is, or page-locks it.
-    #[error("the program asks CUDA about one of its addresses, gives advice on it, or page-locks it")]
+    #[error("the program asks about one of its addresses, gives advice on it, page-locks it, or puts it into a graph")]
     PointerQueried,
     /// Its host block comes before a call that must precede CUDA's initialisation.
     #[error("its host block is allocated before a call that must come before CUDA is initialised")]
@@ -165,6 +167,12 @@ pub enum Decline {
         "one side of its copies is no allocated block that was recorded (stack, static or mapped memory, or a block below the threshold)"
     )]
     UnrecordedMemory,
+    /// A CUDA function is called that isn't known.
+    #[error("the program calls {name}, a CUDA function that this Echo-DR does not know, while it is alive")]
+    UnknownFunction {
+        /// Its name.
+        name: String,
+    },
     /// The host touches h while the GPU uses the pair.
     #[error("the host touches it while the GPU may be using it ({0})")]
     HostTouched(Access),
@@ -186,6 +194,11 @@ pub enum Decline {
     /// Validation did not see it.
     #[error("it did not come up in the validation run")]
     NotValidated,
+    /// Something that can't be watched may touch h.
+    #[error(
+        "its host block is given to something that can't be watched (asynchronous or ring input and output, calls that change its pages)"
+    )]
+    OutOfSight,
     /// It does not pay.
     #[error("it gains nothing ({gain_ppm} parts per million)")]
     NoGain {
@@ -201,8 +214,8 @@ pub enum Decline {
     /// The program failed with the plan.
     #[error("the program failed with it merged")]
     TrialFailed,
-    /// The user switched it off.
-    #[error("it was switched off by hand")]
+    /// The plan is a trial's, of other pairs.
+    #[error("the plan is that of a trial run, in which other pairs are measured")]
     SwitchedOff,
 }
 
@@ -237,6 +250,7 @@ numbered!(Decline {
     "EDR328" "zeroed-after-use" Self::ZeroedAfterUse,
     "EDR329" "events-lost" Self::EventsLost { .. },
     "EDR330" "unrecorded-memory" Self::UnrecordedMemory,
+    "EDR331" "unknown-function" Self::UnknownFunction { .. },
     "EDR340" "host-touched" Self::HostTouched(_),
     "EDR341" "launch-after-host-write" Self::LaunchAfterHostWrite,
     "EDR342" "host-write-lost" Self::HostWriteLost,
@@ -244,6 +258,7 @@ numbered!(Decline {
     "EDR344" "not-validated" Self::NotValidated,
     "EDR345" "reached-by-gpu" Self::ReachedByGpu,
     "EDR346" "reach-unknown" Self::ReachUnknown,
+    "EDR347" "out-of-sight" Self::OutOfSight,
     "EDR350" "no-gain" Self::NoGain { .. },
     "EDR351" "output-differs" Self::OutputDiffers,
     "EDR352" "no-backend" Self::NoBackend,

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::ffi::{c_char, c_int};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use echo_dr_format::context::{Attributes, DeviceIdentity};
 use echo_dr_format::event::Stream;
@@ -220,13 +220,40 @@ pub(crate) fn identity(_: &Token) -> Option<&'static DeviceIdentity> {
     IDENTITY.get_or_init(|| Real::current()?.identity()).as_ref()
 }
 
-/// This thread's device, if it is another one than when this was asked last.
+/// Contexts that are there, each with its number.
+static CONTEXTS: Mutex<Vec<(usize, c_int)>> = Mutex::new(Vec::new());
+
+/// The number of a context: its device's. A second one of a device has streams and waits of its own, as another device has, so it gets another number.
+fn number_of(context: usize, device: c_int) -> c_int {
+    /// More than there are devices.
+    const MORE: c_int = 1000;
+    let mut contexts = CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(&(_, number)) = contexts.iter().find(|(known, _)| *known == context) {
+        return number;
+    }
+    let is_second = contexts.iter().any(|&(_, number)| number == device);
+    let number = if is_second { MORE + c_int::try_from(contexts.len()).unwrap_or(0) } else { device };
+    contexts.push((context, number));
+    number
+}
+
+/// The context is no more; another one may get its address.
+pub(crate) fn context_ended(context: usize) {
+    CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner).retain(|(known, _)| *known != context);
+}
+
+/// The number of this thread's context, if it is another one than when this was asked last.
 pub(crate) fn changed() -> Option<c_int> {
     thread_local! {
         static LAST: Cell<c_int> = const { Cell::new(0) };
     }
     let device = Real::of(Layer::Driver).device()?;
-    LAST.with(|last| last.replace(device) != device).then_some(device)
+    let mut context = 0_usize;
+    if call!(CU_CONTEXT, (*mut usize), &raw mut context) != 0 {
+        return None;
+    }
+    let number = number_of(context, device);
+    LAST.with(|last| last.replace(number) != number).then_some(number)
 }
 
 impl Cuda for Real {
@@ -333,5 +360,18 @@ impl Cuda for Real {
         } else {
             result(call!(slot, (usize, usize, c_int, usize), address, bytes, device, stream))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_context_of_a_device_is_as_another_device() {
+        assert_eq!((number_of(0x10, 7), number_of(0x20, 8), number_of(0x10, 7)), (7, 8, 7));
+        assert!(number_of(0x30, 7) >= 1000);
+        context_ended(0x10);
+        assert_eq!(number_of(0x40, 7), 7, "one after the other is one at a time");
     }
 }

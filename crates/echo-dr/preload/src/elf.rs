@@ -1,10 +1,16 @@
-//! What is read from a loaded object's program headers: its extent, its build-id and its unwind tables.
+//! What is read from a loaded object's program headers: its extent, its build-id, its unwind tables and its symbols.
 
+use std::ffi::{CStr, c_char};
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use echo_dr_format::site::Fnv1a;
+
+/// Tags of the dynamic section.
+const DT_STRTAB: u64 = 5;
+const DT_SYMTAB: u64 = 6;
+const DT_GNU_HASH: u64 = 0x6fff_fef5;
 
 /// `.eh_frame` and its index, where they are mapped.
 #[derive(Debug)]
@@ -54,6 +60,74 @@ impl Headers<'_> {
     /// From the first to the last loaded byte.
     pub(crate) fn range(&self) -> Option<Range<usize>> {
         self.segments(libc::PT_LOAD).reduce(|all, one| all.start.min(one.start)..all.end.max(one.end))
+    }
+
+    /// Where a function is that the object defines for others, by its hash table of the GNU kind. Of several versions, any.
+    ///
+    /// # Safety
+    /// The object is loaded.
+    pub(crate) unsafe fn symbol(&self, name: &CStr) -> Option<usize> {
+        let [symbols, strings, hashes] = self.dynamic([DT_SYMTAB, DT_STRTAB, DT_GNU_HASH])?;
+        let wanted =
+            name.to_bytes().iter().fold(5381_u32, |hash, &byte| hash.wrapping_mul(33).wrapping_add(byte.into()));
+        // SAFETY: the table begins with four words, which say where its parts are, and all of them are mapped.
+        let word = |at: usize| unsafe { ((hashes + 4 * at) as *const u32).read_unaligned() };
+        let (buckets, first, bloom) = (word(0), word(1) as usize, word(2) as usize);
+        let bucket = 4 + 2 * bloom + (wanted.checked_rem(buckets)?) as usize;
+        let chains = 4 + 2 * bloom + buckets as usize;
+        let mut number = word(bucket) as usize;
+        if number < first {
+            return None;
+        }
+        loop {
+            let hash = word(chains + number - first);
+            // SAFETY: the table has numbers of symbols only, and a symbol's name is a string of the object.
+            let symbol = unsafe { (symbols as *const libc::Elf64_Sym).add(number).read_unaligned() };
+            // SAFETY: as above.
+            let text = unsafe { CStr::from_ptr((strings + symbol.st_name as usize) as *const c_char) };
+            if hash | 1 == wanted | 1 && text == name && symbol.st_shndx != 0 {
+                return Some(self.base.wrapping_add(symbol.st_value as usize));
+            }
+            if hash & 1 == 1 {
+                return None;
+            }
+            number += 1;
+        }
+    }
+
+    /// Shows the names of the symbols that the object takes from others.
+    ///
+    /// # Safety
+    /// The object is loaded.
+    pub(crate) unsafe fn undefined(&self, mut show: impl FnMut(&CStr)) {
+        let Some([symbols, strings, hashes]) = self.dynamic([DT_SYMTAB, DT_STRTAB, DT_GNU_HASH]) else { return };
+        // SAFETY: the hash table's second word is the number of its first symbol; those that aren't defined come before.
+        let first = unsafe { ((hashes + 4) as *const u32).read_unaligned() } as usize;
+        for number in 1..first {
+            // SAFETY: as above; a symbol's name is a string of the object.
+            unsafe {
+                let symbol = (symbols as *const libc::Elf64_Sym).add(number).read_unaligned();
+                show(CStr::from_ptr((strings + symbol.st_name as usize) as *const c_char));
+            }
+        }
+    }
+
+    /// Addresses in the object's dynamic section, by tag.
+    fn dynamic<const N: usize>(&self, tags: [u64; N]) -> Option<[usize; N]> {
+        let section = self.segments(libc::PT_DYNAMIC).next()?;
+        let mut found = [0; N];
+        for entry in bytes(&section).chunks_exact(16) {
+            let word = |at: usize| entry[at..at + 8].try_into().map_or(0, u64::from_ne_bytes);
+            if word(0) == 0 {
+                break;
+            }
+            if let Some(place) = tags.iter().position(|&tag| tag == word(0)) {
+                // The loader has made addresses of what the file has, but for a few objects of the kernel.
+                let value = word(8) as usize;
+                found[place] = if value < self.base { value + self.base } else { value };
+            }
+        }
+        found.iter().all(|&address| address != 0).then_some(found)
     }
 
     /// The note `NT_GNU_BUILD_ID`.

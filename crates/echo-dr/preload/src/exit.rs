@@ -11,12 +11,14 @@ use echo_dr_format::SCHEMA;
 use echo_dr_format::counters::Counters;
 use echo_dr_format::reason::{Reason as _, Refusal};
 
+use crate::jump::jump_after;
 use crate::lookup::Slot;
 use crate::phase::Phase;
 use crate::session::{self, Session};
 use crate::table::HOOKS;
+use crate::thread::Token;
 use crate::trace::TraceFile;
-use crate::{first, recorder, validate};
+use crate::{first, imports, recorder, sys, validate};
 
 /// What is written at the end, and what is known of it at the start.
 #[derive(Debug, Default)]
@@ -41,6 +43,7 @@ static PROCESS: AtomicU32 = AtomicU32::new(0);
 pub(crate) fn prepare(ending: Ending) {
     let _ = ENDING.set(ending);
     this_process();
+    watch_quick_exit();
 }
 
 /// The process is another one now.
@@ -53,7 +56,7 @@ fn is_this_process() -> bool {
 }
 
 /// The process ends by itself.
-fn finish() {
+pub(crate) fn finish() {
     static DONE: AtomicBool = AtomicBool::new(false);
     let Some(ending) = ENDING.get() else { return };
     if !is_this_process() || DONE.swap(true, Ordering::AcqRel) {
@@ -63,6 +66,11 @@ fn finish() {
         Phase::Leaving.enter();
     }
     validate::finish();
+    if let (Some(Session::Record(record)), Some(token)) = (session::get(), Token::regardless_of_phase())
+        && recorder::has_events()
+    {
+        imports::tell(&token, record);
+    }
     recorder::finish();
     if let Some(path) = ending.counters.as_ref().filter(|_| first::is_first()) {
         let mut text = Vec::new();
@@ -129,7 +137,7 @@ macro_rules! ends {
         pub(crate) unsafe extern "C" fn $name(code: c_int) -> ! {
             finish();
             // SAFETY: ends the process; nothing runs after it.
-            unsafe { libc::syscall(libc::SYS_exit_group, code) };
+            unsafe { sys::system_call(libc::SYS_exit_group, [code as usize, 0, 0, 0, 0, 0]) };
             loop {
                 std::hint::spin_loop();
             }
@@ -139,10 +147,63 @@ macro_rules! ends {
 
 ends!(_exit _Exit);
 
+/// The program has called exit, and CUDA's own exit handlers come next.
+static IS_LEAVING: AtomicBool = AtomicBool::new(false);
+
+/// Whether CUDA is being taken down because the program ends, not because it asks for that.
+pub(crate) fn is_leaving() -> bool {
+    IS_LEAVING.load(Ordering::Relaxed)
+}
+
+/// Asks to be told of the end before CUDA's own exit handlers run: called once CUDA is in use, so after they were registered.
+pub(crate) fn watch_the_end() {
+    extern "C" fn at_exit() {
+        IS_LEAVING.store(true, Ordering::Relaxed);
+        validate::leaving();
+    }
+    static WATCHED: AtomicBool = AtomicBool::new(false);
+    if !WATCHED.swap(true, Ordering::Relaxed) {
+        // SAFETY: the handler lives as long as the library, which is never unloaded.
+        unsafe { libc::atexit(at_exit) };
+    }
+}
+
+unsafe extern "C" {
+    fn at_quick_exit(handler: extern "C" fn()) -> c_int;
+}
+
+/// Asks for the end of the trace where the program ends by `quick_exit`, which runs neither destructors nor `_exit` as programs call it.
+fn watch_quick_exit() {
+    extern "C" fn at_quick() {
+        finish();
+    }
+    // SAFETY: the handler lives as long as the library, which is never unloaded.
+    unsafe { at_quick_exit(at_quick) };
+}
+
+/// Ends the process by SIGABRT. Where the program has a handler for it that returns, the C library restores the default action unseen.
+///
+/// # Safety
+/// As for the C library's.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn abort() -> ! {
+    static REAL: Slot = Slot::new(c"abort", &[]);
+    leave_for_another_program();
+    if let Some(address) = REAL.address() {
+        // SAFETY: the address is that of the C library's abort.
+        unsafe { std::mem::transmute::<usize, unsafe extern "C" fn() -> !>(address)() };
+    }
+    // SAFETY: ends the process by an instruction that there is for it.
+    unsafe { sys::system_call(libc::SYS_exit_group, [libc::SIGABRT as usize + 128, 0, 0, 0, 0, 0]) };
+    loop {
+        std::hint::spin_loop();
+    }
+}
+
 type Strings = *const *const c_char;
 
 /// The program's memory is about to be another program's: what is recorded is written first. A failed exec goes on recording.
-fn leave_for_another_program() {
+pub(crate) fn leave_for_another_program() {
     if is_this_process() {
         recorder::flush();
     }
@@ -169,10 +230,35 @@ macro_rules! execs {
     )*};
 }
 
+/// For functions whose number of arguments the caller chooses: what is recorded is written, and the real function is gone on to by a jump.
+macro_rules! execs_with_a_list {
+    ($($name:ident)*) => {$(
+        /// # Safety
+        /// As for the function of this name in the C library.
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(naked)]
+        pub(crate) unsafe extern "C" fn $name() -> c_int {
+            unsafe extern "C" fn prepared(_: usize) -> usize {
+                const NAME: &std::ffi::CStr = match std::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                    Ok(name) => name,
+                    Err(_) => c"",
+                };
+                static REAL: Slot = Slot::new(NAME, &[]);
+                leave_for_another_program();
+                REAL.address().unwrap_or(0)
+            }
+            jump_after!(prepared, -1);
+        }
+    )*};
+}
+
+execs_with_a_list!(execl execle execlp);
+
 execs! {
     execve(path: *const c_char, arguments: Strings, environment: Strings);
     execv(path: *const c_char, arguments: Strings);
     execvp(file: *const c_char, arguments: Strings);
     execvpe(file: *const c_char, arguments: Strings, environment: Strings);
     fexecve(file: c_int, arguments: Strings, environment: Strings);
+    execveat(folder: c_int, path: *const c_char, arguments: Strings, environment: Strings, flags: c_int);
 }

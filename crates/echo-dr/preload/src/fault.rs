@@ -37,7 +37,7 @@ pub(crate) unsafe fn claims(info: &libc::siginfo_t, context: *mut c_void) -> boo
     let Some(validator) = validate::get().filter(|_| info.si_code == SEGV_ACCERR) else { return false };
     // SAFETY: a SIGSEGV has an address.
     let address = unsafe { info.si_addr() } as usize;
-    if !validator.is_near(address, 1) {
+    if !validator.is_near(address) {
         return false;
     }
     // SAFETY: the kernel passes the context of the fault.

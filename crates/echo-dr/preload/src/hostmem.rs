@@ -7,6 +7,7 @@ use std::os::fd::AsRawFd as _;
 use rustc_hash::FxHasher;
 
 use crate::device::Real;
+use crate::sys;
 
 /// Bytes that are read at once: a piece fits the second-level cache.
 const PIECE: usize = 1 << 18;
@@ -19,12 +20,12 @@ pub(crate) fn digest(address: usize, bytes: usize) -> u64 {
     digest_of(bytes, &mut read).unwrap_or(0)
 }
 
-/// The system call itself: `pread64` is one of our hooks, which would ask the engine about `piece` while the engine, which wants this digest, holds
-/// its lock.
+/// The system call itself: `pread64` and `syscall` are hooks, and the engine, which wants this digest, holds its lock.
 fn read_exact_at(file: &File, mut piece: &mut [u8], mut at: usize) -> bool {
     while !piece.is_empty() {
+        let arguments = [file.as_raw_fd() as usize, piece.as_mut_ptr() as usize, piece.len(), at, 0, 0];
         // SAFETY: `piece` is memory that may be written, as long as its length says.
-        let got = unsafe { libc::syscall(libc::SYS_pread64, file.as_raw_fd(), piece.as_mut_ptr(), piece.len(), at) };
+        let got = unsafe { sys::system_call(libc::SYS_pread64, arguments) };
         match usize::try_from(got) {
             Ok(got) if got > 0 => {
                 piece = &mut piece[got..];

@@ -5,14 +5,15 @@
 //!
 //! | part | modules |
 //! | --- | --- |
-//! | hooks, which decide nothing | `malloc` (the family), `table` (CUDA), `dlsym` and `proc_address` (look-ups), `io`, `signals`, `exit` |
+//! | hooks, which decide nothing | `malloc` (the family), `table` (CUDA), `unmodelled` and `unknown` (CUDA's others), `dlsym` and `proc_address` (look-ups), `io`, `outside` and `syscall` (system calls), `signals`, `exit` |
 //! | what a call means | `heap`, `ops`, `abi` |
 //! | what is done with it | `session`: `record` (profile, and with `validate` validate) or `merge` (optimise) |
 //! | call sites | `sites`, `modules`, `elf`, `stack` |
+//! | what the program could call | `imports` |
 //! | the trace | `recorder`, `ring`, `local`, `trace` |
-//! | validation's means | `pages`, `fault`, `hostmem` |
+//! | validation's means | `pages`, `fault`, `hostmem`, `lend`, `rings` |
 //! | CUDA as Echo calls it | `device` |
-//! | ground | `phase`, `thread`, `lookup`, `arena`, `tracked`, `fork`, `settings`, `identity`, `contain`, `say`, `sys` |
+//! | ground | `phase`, `thread`, `lookup`, `arena`, `tracked`, `fork`, `settings`, `identity`, `contain`, `say`, `sys`, `jump` |
 //!
 //! Rules: nothing allocates, locks or records before the phase is `Ready`, nor inside another hooked call of the same thread. The library's own
 //! memory comes from a heap of its own, never from the program's. It needs no CUDA library, and is silent but for sentences at the start.
@@ -33,13 +34,17 @@ mod fork;
 mod heap;
 mod hostmem;
 mod identity;
+mod imports;
 mod io;
+mod jump;
+mod lend;
 mod local;
 mod lookup;
 mod malloc;
 mod merge;
 mod modules;
 mod ops;
+mod outside;
 mod pages;
 mod phase;
 mod proc_address;
@@ -47,6 +52,7 @@ mod record;
 mod recorder;
 mod reserve;
 mod ring;
+mod rings;
 mod say;
 mod session;
 mod settings;
@@ -55,10 +61,13 @@ mod sites;
 mod stack;
 mod start;
 mod sys;
+mod syscall;
 mod table;
 mod thread;
 mod trace;
 mod tracked;
+mod unknown;
+mod unmodelled;
 mod validate;
 
 #[global_allocator]

@@ -1,11 +1,13 @@
 //! Finding the function behind a hook.
 //!
-//! `dlsym` itself is hooked, so the real one is found by `dlvsym`, which is not. No lock is held around a look-up: the loader has its own,
+//! `dlsym` itself is hooked, so the real one is read from the C library's table of symbols. No lock is held around a look-up: the loader has its own,
 //! and a constructor that runs under it may call any hook. Two threads that look up the same name find the same address.
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::elf;
 
 /// `dlsym`'s type.
 pub(crate) type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
@@ -13,27 +15,65 @@ pub(crate) type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut
 /// The real `dlsym`, 0 until asked for. The hook's assembly reads it.
 pub(crate) static REAL_DLSYM: AtomicUsize = AtomicUsize::new(0);
 
-/// glibc 2.34 moved libdl into libc and gave the functions a new version; the base version is the architecture's first one.
-#[cfg(target_arch = "x86_64")]
-const DLSYM_VERSIONS: [&CStr; 2] = [c"GLIBC_2.34", c"GLIBC_2.2.5"];
-#[cfg(target_arch = "aarch64")]
-const DLSYM_VERSIONS: [&CStr; 2] = [c"GLIBC_2.34", c"GLIBC_2.17"];
+/// The real `dlvsym`, likewise.
+pub(crate) static REAL_DLVSYM: AtomicUsize = AtomicUsize::new(0);
+
+/// File names of the C library, and of its part that had `dlsym` until glibc 2.34.
+const C_LIBRARY: [&str; 3] = ["libc.so.", "libc-2.", "libdl"];
 
 thread_local! {
     static LOOKING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The real `dlsym`; `None` where the C library has none of the versions known here.
-pub(crate) fn real_dlsym() -> Option<Dlsym> {
-    let mut address = REAL_DLSYM.load(Ordering::Acquire);
-    if address == 0 {
-        address = DLSYM_VERSIONS
-            .iter()
-            // SAFETY: both strings end in NUL; RTLD_NEXT asks for what comes after this library.
-            .map(|version| unsafe { libc::dlvsym(libc::RTLD_NEXT, c"dlsym".as_ptr(), version.as_ptr()) } as usize)
-            .find(|&found| found != 0)?;
-        REAL_DLSYM.store(address, Ordering::Release);
+/// `dlvsym`'s type.
+pub(crate) type Dlvsym = unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char) -> *mut c_void;
+
+/// The real `dlvsym`.
+pub(crate) fn real_dlvsym() -> Option<Dlvsym> {
+    let address = in_c_library(&REAL_DLVSYM, c"dlvsym")?;
+    // SAFETY: the address is dlvsym's, whose type this is.
+    Some(unsafe { std::mem::transmute::<usize, Dlvsym>(address) })
+}
+
+fn in_c_library(known: &AtomicUsize, name: &CStr) -> Option<usize> {
+    struct Search<'a> {
+        name: &'a CStr,
+        found: Option<usize>,
     }
+    unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
+        // SAFETY: dl_iterate_phdr passes a valid entry, and the pointer below, which outlives the walk.
+        let (info, search) = unsafe { (&*info, &mut *search.cast::<Search<'_>>()) };
+        if is_named(info, &C_LIBRARY) {
+            // SAFETY: the C library stays loaded.
+            search.found = unsafe { elf::headers(info).symbol(search.name) };
+        }
+        c_int::from(search.found.is_some())
+    }
+    let address = known.load(Ordering::Acquire);
+    if address != 0 {
+        return Some(address);
+    }
+    let mut search = Search { name, found: None };
+    // SAFETY: visit has the type asked for and search outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
+    known.store(search.found?, Ordering::Release);
+    search.found
+}
+
+/// The object's file name begins with one of `prefixes`.
+pub(crate) fn is_named(info: &libc::dl_phdr_info, prefixes: &[&str]) -> bool {
+    if info.dlpi_name.is_null() {
+        return false;
+    }
+    // SAFETY: the loader's names end in NUL and live while the object is loaded.
+    let path = unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes();
+    let file = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
+    prefixes.iter().any(|prefix| file.starts_with(prefix.as_bytes()))
+}
+
+/// The real `dlsym`; `None` where the C library isn't glibc.
+pub(crate) fn real_dlsym() -> Option<Dlsym> {
+    let address = in_c_library(&REAL_DLSYM, c"dlsym")?;
     // SAFETY: the address is dlsym's, whose type this is.
     Some(unsafe { std::mem::transmute::<usize, Dlsym>(address) })
 }
@@ -76,15 +116,9 @@ fn loaded_paths(prefixes: &[&str]) -> Vec<std::ffi::CString> {
     unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
         // SAFETY: dl_iterate_phdr passes a valid entry, and the pointer below, which outlives the walk.
         let (info, search) = unsafe { (&*info, &mut *search.cast::<Search<'_>>()) };
-        if info.dlpi_name.is_null() {
-            return 0;
-        }
-        // SAFETY: the loader's names end in NUL and live while the object is loaded.
-        let path = unsafe { CStr::from_ptr(info.dlpi_name) };
-        let bytes = path.to_bytes();
-        let file = bytes.rsplit(|&byte| byte == b'/').next().unwrap_or(bytes);
-        if search.prefixes.iter().any(|prefix| file.starts_with(prefix.as_bytes())) {
-            search.found.push(path.to_owned());
+        if is_named(info, search.prefixes) {
+            // SAFETY: a name is there, ends in NUL and lives while the object is loaded.
+            search.found.push(unsafe { CStr::from_ptr(info.dlpi_name) }.to_owned());
         }
         0
     }

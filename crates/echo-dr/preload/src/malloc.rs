@@ -12,6 +12,10 @@ use crate::{heap, tracked};
 /// θ_min, in bytes; a request below it is forwarded. No request reaches the initial value, so before the library is ready all are.
 pub(crate) static THRESHOLD: AtomicUsize = AtomicUsize::new(usize::MAX);
 
+/// The smallest θ_min. The loader enlarges a thread's table of thread-local storage (16 bytes an object) by malloc, and from glibc 2.39 on it may do so
+/// inside an access of this library's own: such a request must take the fast path, which has no thread-local storage.
+pub(crate) const LEAST: usize = 4096;
+
 #[inline(always)]
 fn is_small(bytes: usize) -> bool {
     bytes < THRESHOLD.load(Ordering::Relaxed)

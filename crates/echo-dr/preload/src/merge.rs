@@ -116,6 +116,7 @@ impl Merge {
     fn facts(&self, token: &Token) -> Option<DeviceFacts> {
         let admit = || {
             let Some(identity) = device::identity(token) else { return Err(None) };
+            crate::exit::watch_the_end();
             match self.plan.context.admits_device(identity) {
                 Ok(()) => Ok(identity.attributes.into()),
                 Err(refusal) => {
@@ -387,6 +388,13 @@ impl Merge {
                 }
                 code
             }
+            Call::SetDevice { device } => {
+                let code = real();
+                if code == 0 {
+                    self.unifier.device_set(device);
+                }
+                code
+            }
             _ => real(),
         }
     }
@@ -401,8 +409,10 @@ impl Merge {
         if code == 0
             && let Some(what) = what()
         {
-            if let Call::StreamCreate { stream, non_blocking } = what {
-                self.unifier.stream_created(stream, non_blocking);
+            match what {
+                Call::StreamCreate { stream, non_blocking } => self.unifier.stream_created(stream, non_blocking),
+                Call::SetDevice { device } => self.unifier.device_set(device),
+                _ => {}
             }
             self.note(call.token, self.now(), Site(0), call.hook.name, what);
         }

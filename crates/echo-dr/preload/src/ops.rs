@@ -9,6 +9,7 @@ use crate::abi::{CudaExtent, CudaPitched, Transfer};
 use crate::session::{self, Session};
 use crate::table::Hook;
 use crate::thread::Token;
+use crate::{exit, imports};
 
 /// Flag of streams that do not wait for the legacy default stream, nor it for them: `cudaStreamNonBlocking`, `CU_STREAM_NON_BLOCKING`.
 const NON_BLOCKING: u32 = 1;
@@ -44,6 +45,7 @@ impl<'t> Observed<'t> {
             && let Some(Session::Record(record)) = session::get()
         {
             record.event(token, hook.name, Call::Setup { what: Setup::FirstUse });
+            imports::tell(token, record);
         }
         Self { token, hook }
     }
@@ -213,7 +215,38 @@ impl<'t> Observed<'t> {
         }
     }
 
-    /// The thread's context is another one: told as its device, where that is another one.
+    /// A context that the program holds is let go: if it was held by nothing else, its memory ends. As the program ends CUDA's runtime lets go too.
+    pub(crate) fn release(&self, real: Forward<'_>) -> c_int {
+        if exit::is_leaving() { real() } else { self.reset(real) }
+    }
+
+    /// What becomes part of a graph is copied when that is launched, which no call tells.
+    pub(crate) fn graph_copy(&self, transfer: Option<Transfer>, real: Forward<'_>) -> c_int {
+        match transfer {
+            Some(transfer) => self.queries(&[transfer.dst, transfer.src], real),
+            None => real(),
+        }
+    }
+
+    /// A context is made, and is the thread's from then on.
+    pub(crate) fn context_create(&self, real: Forward<'_>) -> c_int {
+        let code = self.plain(Call::Setup { what: Setup::BeforeInitialisation }, real);
+        if code == 0 {
+            self.context_change(&mut || 0);
+        }
+        code
+    }
+
+    /// A context ends.
+    pub(crate) fn context_destroy(&self, context: usize, real: Forward<'_>) -> c_int {
+        let code = self.reset(real);
+        if code == 0 {
+            crate::device::context_ended(context);
+        }
+        code
+    }
+
+    /// The thread's context is another one: told as its device, where that is another one, or as a device of its own where it is the second of one.
     pub(crate) fn context_change(&self, real: Forward<'_>) -> c_int {
         self.after(real, &mut || crate::device::changed().map(|device| Call::SetDevice { device }))
     }

@@ -1,7 +1,7 @@
 //! `cuGetProcAddress` as the program calls it: the functions it gives are Echo's.
 //!
 //! CUDA runtimes, static and shared, take every driver function from here by its base name, a version and a stream variant. The name and
-//! the version say which type the function has; a function whose type isn't in the table is given unwrapped.
+//! the version say which type the function has; one whose type isn't in the table is given as one that isn't known (`unknown.rs`).
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
@@ -69,7 +69,11 @@ unsafe fn wrap(symbol: *const c_char, out: *mut *mut c_void, version: c_int, fla
         return;
     }
     let Ok(symbol) = symbol.to_str() else { return };
-    let Some(hook) = hook_of(symbol, version, flags & PER_THREAD_DEFAULT_STREAM != 0) else { return };
+    let Some(hook) = hook_of(symbol, version, flags & PER_THREAD_DEFAULT_STREAM != 0) else {
+        // SAFETY: as above.
+        unsafe { *out = crate::unknown::wrapped(symbol, found) as *mut c_void };
+        return;
+    };
     let shim = (hook.shim)();
     if found != shim {
         hook.slot.offer(found);

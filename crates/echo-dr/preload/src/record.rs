@@ -72,7 +72,7 @@ impl Record {
         if self.device_told.load(Ordering::Relaxed) || self.device_told.swap(true, Ordering::Relaxed) {
             return;
         }
-        crate::validate::finish_before_cuda();
+        crate::exit::watch_the_end();
         if let Some(identity) = device::identity(token) {
             recorder::push_other(echo_dr_format::trace::Record::Device(identity.clone()));
         }
@@ -189,10 +189,18 @@ impl Record {
         timed.code
     }
 
+    /// A function is about to be called that may touch memory in ways that aren't known.
+    pub(crate) fn unknown_called(&self, token: &Token, name: &'static str) {
+        self.event(token, name, Call::Unknown { unseen: false });
+        if let Some(validator) = self.validator {
+            validator.all_out_of_sight(Some(self.site(token)));
+        }
+    }
+
     /// A function that isn't a copy of one block is about to read or write memory of the program.
     pub(crate) fn call_with_memory(&self, token: &Token, address: usize, bytes: usize, writes: bool) {
-        if let Some(validator) = self.validator.filter(|validator| validator.is_near(address, bytes)) {
-            validator.system_call(address, bytes, writes, self.site(token));
+        if let Some(validator) = self.validator.filter(|validator| validator.is_watched(address, bytes)) {
+            validator.cuda_call(address, bytes, writes, self.site(token));
         }
     }
 

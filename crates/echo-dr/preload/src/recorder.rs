@@ -5,7 +5,7 @@
 //! the last. Whoever writes holds the writer's lock with all signals blocked, so a signal handler never waits for the thread it interrupted.
 
 use std::collections::{HashMap, HashSet};
-use std::ffi::CString;
+use std::ffi::{CString, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -32,6 +32,8 @@ const IDLE_PERIOD: Duration = Duration::from_millis(100);
 const PIECE: usize = 1 << 16;
 /// The longest line that the library makes, with room to spare: 16 frames.
 const LINE: usize = 1 << 13;
+/// Bytes of the writer's stack.
+const STACK: usize = 256 * 1024;
 /// How long a dying thread waits for a writer that is at work, in milliseconds.
 const PATIENCE: u32 = 2000;
 
@@ -184,22 +186,19 @@ pub(crate) fn announce(site: Site, addresses: &[usize], modules: &Modules) {
 }
 
 fn start_thread() {
-    let run = || {
+    extern "C" fn run(_: *mut c_void) -> *mut c_void {
         thread::never_observe_this_thread();
         let mut written = 0;
         loop {
-            let Some(recorder) = RECORDER.get() else { return };
+            let Some(recorder) = RECORDER.get() else { return std::ptr::null_mut() };
             recorder.drain();
             let now = WRITTEN.load(Ordering::Relaxed);
             std::thread::sleep(if now == written { IDLE_PERIOD } else { PERIOD });
             written = now;
         }
-    };
+    }
     // The thread inherits the mask: no signal of the program is ever handled on it.
-    let started = sys::with_signals_blocked(|| {
-        std::thread::Builder::new().name("echo-dr".into()).stack_size(256 * 1024).spawn(run)
-    });
-    if started.is_err() {
+    if !sys::with_signals_blocked(|| sys::start_thread(c"echo-dr", STACK, run)) {
         static SAY: say::Once = say::Once::new();
         SAY.say("the trace's writer could not be started; events are written when a buffer is full and at the end");
     }
@@ -342,6 +341,14 @@ impl Writer {
         SAY.say(&format!("the trace can't be written, the program goes on without: {error}"));
     }
 
+    fn event(&mut self, event: Event) {
+        if !event.write_line(&mut self.buffer) {
+            self.line(&Record::Event(event));
+        } else if self.buffer.len() > PIECE {
+            self.send();
+        }
+    }
+
     fn line(&mut self, record: &Record) {
         let before = self.buffer.len();
         match serde_json::to_writer(&mut self.buffer, record) {
@@ -359,7 +366,7 @@ impl Writer {
             // SAFETY: the writer's lock is held, so this is the only consumer.
             while let Some(Entry { time, took, site, api, call }) = unsafe { local.ring.pop() } {
                 self.open();
-                self.line(&Record::Event(Event { time, took, thread, site, api: api.into(), call }));
+                self.event(Event { time, took, thread, site, api: api.into(), call });
                 let counter = if self.file.is_some() { &WRITTEN } else { &LOST };
                 counter.fetch_add(1, Ordering::Relaxed);
             }

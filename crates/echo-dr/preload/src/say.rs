@@ -1,10 +1,9 @@
 //! Sentences to the user, on what standard error was when the program began, each at most once, by the first process of a run. Never from the path of an observed call.
 
-use std::ffi::c_int;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::{first, trace};
+use crate::{first, sys, trace};
 
 /// What standard error was at the start; `None` if it was closed. A program may close it, and the number is another file's then.
 static STANDARD_ERROR: OnceLock<Option<(u64, u64)>> = OnceLock::new();
@@ -38,6 +37,6 @@ impl Once {
         }
         let line = format!("echo-dr: {text}\n");
         // SAFETY: the buffer is valid for its length. The kernel is called directly: write is hooked. What becomes of it doesn't matter.
-        unsafe { libc::syscall(libc::SYS_write, libc::STDERR_FILENO as c_int, line.as_ptr(), line.len()) };
+        unsafe { sys::write(libc::STDERR_FILENO, line.as_bytes()) };
     }
 }

@@ -2,11 +2,12 @@
 
 use std::sync::OnceLock;
 
-use echo_dr_format::event::Call;
+use echo_dr_format::event::{Call, Stream};
 
 use crate::merge::Merge;
 use crate::ops::Observed;
 use crate::record::Record;
+use crate::thread::Token;
 
 /// What is done with observed calls.
 #[allow(clippy::large_enum_variant, reason = "a process has one of it")]
@@ -39,6 +40,15 @@ impl Session {
             }
             Self::Record(_) => {}
             Self::Merge(merge) => merge.queried(address),
+        }
+    }
+
+    /// A function is about to be called that may touch memory in ways that aren't known.
+    pub(crate) fn unknown_called(&self, token: &Token, name: &'static str) {
+        match self {
+            Self::Record(record) => record.unknown_called(token, name),
+            // Pairs that were alive at such a call when profiled aren't merged. It may be work, which later waits count.
+            Self::Merge(merge) => merge.unifier().launched(Stream::LEGACY),
         }
     }
 

@@ -10,10 +10,10 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use crate::lookup::Slot;
-use crate::{fault, recorder};
+use crate::{fault, recorder, sys};
 
 /// Signals whose default action ends the program, but for SIGKILL, which nothing survives.
-const FATAL: [c_int; 18] = [
+const FATAL: [c_int; 22] = [
     libc::SIGHUP,
     libc::SIGINT,
     libc::SIGQUIT,
@@ -32,6 +32,10 @@ const FATAL: [c_int; 18] = [
     libc::SIGXFSZ,
     libc::SIGVTALRM,
     libc::SIGSYS,
+    libc::SIGPROF,
+    libc::SIGIO,
+    libc::SIGPWR,
+    libc::SIGSTKFLT,
 ];
 
 type Sigaction = unsafe extern "C" fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int;
@@ -135,7 +139,12 @@ fn die(signal: c_int, code: c_int) {
     let comes_again = code > 0 && matches!(signal, libc::SIGSEGV | libc::SIGBUS | libc::SIGFPE | libc::SIGILL);
     if !comes_again {
         // SAFETY: sends a signal to this thread; it is blocked until the handler returns.
-        unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::gettid(), signal) };
+        unsafe {
+            sys::system_call(
+                libc::SYS_tgkill,
+                [libc::getpid() as usize, libc::gettid() as usize, signal as usize, 0, 0, 0],
+            )
+        };
     }
 }
 

@@ -20,7 +20,7 @@ use crate::record::Record;
 use crate::session::{self, Session};
 use crate::settings::Settings;
 use crate::{
-    device, exit, fault, first, fork, identity, lookup, malloc, pages, recorder, say, signals, stack, validate,
+    device, exit, fault, first, fork, identity, lookup, malloc, pages, recorder, say, signals, stack, syscall, validate,
 };
 
 /// Real functions without which a block could be freed by another allocator than made it. All other hooks are optional: what is not there
@@ -116,6 +116,7 @@ fn start(settings: Settings) -> bool {
     exit::prepare(ending);
     if started {
         fork::watch();
+        syscall::watch();
     }
     started
 }
@@ -139,13 +140,13 @@ fn start_merging(plan: Plan, path: PathBuf, settings: &Settings, process: Proces
 /// The smallest block that a plan merges: no other is looked at.
 fn smallest(plan: &Plan) -> usize {
     let smallest = plan.enabled().map(|pair| pair.bytes).min();
-    smallest.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(usize::MAX)
+    smallest.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(usize::MAX).max(malloc::LEAST)
 }
 
 fn start_recording(plan: Option<Plan>, settings: &Settings, process: Process, ending: &mut Ending) -> bool {
     let Some(path) = &settings.trace else { return false };
-    let threshold =
-        plan.as_ref().map_or(settings.threshold, |plan| usize::try_from(plan.threshold).unwrap_or(usize::MAX)).max(1);
+    let wished = plan.as_ref().map(|plan| usize::try_from(plan.threshold).unwrap_or(usize::MAX));
+    let threshold = wished.unwrap_or(settings.threshold).max(malloc::LEAST);
     if !start_trace(path, settings.mode, threshold, process, "the program runs unchanged", ending) {
         return false;
     }

@@ -74,7 +74,7 @@ impl Hook {
         self.calls.load(Ordering::Relaxed)
     }
 
-    fn count(&self) {
+    pub(crate) fn count(&self) {
         self.calls.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -114,7 +114,7 @@ pub(crate) fn by_name(name: &CStr) -> Option<&'static Hook> {
 
 /// `cudaErrorNotSupported`, `CUDA_ERROR_NOT_SUPPORTED`: what a call answers whose function no loaded library has. A program can only
 /// come to such a call through this library's own symbol.
-const NOT_SUPPORTED: c_int = 801;
+pub(crate) const NOT_SUPPORTED: c_int = 801;
 
 macro_rules! c_name {
     ($name:ident) => {
@@ -174,7 +174,7 @@ macro_rules! versions {
 macro_rules! table {
     (
         rows { $( $layer:ident $versions:tt [$($name:ident)+] $args:tt |$call:ident, $real:ident| $body:expr; )* }
-        by_hand { $( $hand_layer:ident $hand_versions:tt [$($hand:ident)+]; )* }
+        by_hand { $( $module:ident $hand_layer:ident $hand_versions:tt [$($hand:ident)+]; )* }
     ) => {
         #[allow(non_upper_case_globals, reason = "named as the functions")]
         pub(crate) mod hooks {
@@ -182,7 +182,7 @@ macro_rules! table {
             $($( pub(crate) static $name: Hook = Hook::new(c_name!($name), stringify!($name), layer!($layer),
                 versions!($versions), || super::$name as *const () as usize); )+)*
             $($( pub(crate) static $hand: Hook = Hook::new(c_name!($hand), stringify!($hand), layer!($hand_layer),
-                versions!($hand_versions), || crate::proc_address::$hand as *const () as usize); )+)*
+                versions!($hand_versions), || crate::$module::$hand as *const () as usize); )+)*
         }
 
         /// All hooks of CUDA.
@@ -290,6 +290,32 @@ table! {
     runtime () [cudaGraphAddMemcpyNode1D]
         (node: Address, graph: Handle, before: Address, before_count: usize, dst: Address, src: Address, bytes: usize, kind: c_int)
         |call, real| call.queries(&[dst, src], real);
+    runtime () [cudaGraphMemcpyNodeSetParams1D](node: Handle, dst: Address, src: Address, bytes: usize, kind: c_int)
+        |call, real| call.queries(&[dst, src], real);
+    runtime () [cudaGraphExecMemcpyNodeSetParams1D](graph: Handle, node: Handle, dst: Address, src: Address, bytes: usize, kind: c_int)
+        |call, real| call.queries(&[dst, src], real);
+    runtime () [cudaGraphAddMemcpyNode](node: Address, graph: Handle, before: Address, before_count: usize, what: *const CudaMemcpy3D)
+        |call, real| call.graph_copy(CudaMemcpy3D::transfer(what), real);
+    runtime () [cudaGraphMemcpyNodeSetParams](node: Handle, what: *const CudaMemcpy3D)
+        |call, real| call.graph_copy(CudaMemcpy3D::transfer(what), real);
+    runtime () [cudaGraphExecMemcpyNodeSetParams](graph: Handle, node: Handle, what: *const CudaMemcpy3D)
+        |call, real| call.graph_copy(CudaMemcpy3D::transfer(what), real);
+    runtime () [cudaGraphAddMemcpyNodeToSymbol]
+        (node: Address, graph: Handle, before: Address, before_count: usize, symbol: Address, src: Address, bytes: usize, offset: usize, kind: c_int)
+        |call, real| call.queries(&[src], real);
+    runtime () [cudaGraphAddMemcpyNodeFromSymbol]
+        (node: Address, graph: Handle, before: Address, before_count: usize, dst: Address, symbol: Address, bytes: usize, offset: usize, kind: c_int)
+        |call, real| call.queries(&[dst], real);
+    runtime () [cudaGraphMemcpyNodeSetParamsToSymbol](node: Handle, symbol: Address, src: Address, bytes: usize, offset: usize, kind: c_int)
+        |call, real| call.queries(&[src], real);
+    runtime () [cudaGraphMemcpyNodeSetParamsFromSymbol](node: Handle, dst: Address, symbol: Address, bytes: usize, offset: usize, kind: c_int)
+        |call, real| call.queries(&[dst], real);
+    runtime () [cudaGraphExecMemcpyNodeSetParamsToSymbol]
+        (graph: Handle, node: Handle, symbol: Address, src: Address, bytes: usize, offset: usize, kind: c_int)
+        |call, real| call.queries(&[src], real);
+    runtime () [cudaGraphExecMemcpyNodeSetParamsFromSymbol]
+        (graph: Handle, node: Handle, dst: Address, symbol: Address, bytes: usize, offset: usize, kind: c_int)
+        |call, real| call.queries(&[dst], real);
 
     // ---- Runtime: work ---------------------------------------------------------------------------------------------------------------
     runtime () [cudaMemset cudaMemset_ptds](dst: Address, value: c_int, bytes: usize)
@@ -367,6 +393,8 @@ table! {
     runtime () [cudaMemAdvise](address: Address, bytes: usize, advice: c_int, location: usize)
         |call, real| call.queries(&[address], real);
     runtime () [cudaMemPrefetchAsync cudaMemPrefetchAsync_ptsz](address: Address, bytes: usize, location: usize, fourth: usize, fifth: usize)
+        |call, real| call.queries(&[address], real);
+    runtime () [cudaMemRangeGetAttributes](data: Address, sizes: Address, attributes: Address, attribute_count: usize, address: Address, count: usize)
         |call, real| call.queries(&[address], real);
     runtime () [cudaMemRangeGetAttribute](data: Address, bytes: usize, attribute: c_int, address: Address, count: usize)
         |call, real| call.queries(&[address], real);
@@ -453,6 +481,13 @@ table! {
         (dsts: *const Address, srcs: *const Address, sizes: *const usize, count: usize, attributes: Address, indices: Address,
          attribute_count: usize, stream: Handle)
         |call, real| call.copy_batch(dsts, srcs, sizes, count, real);
+    driver () [cuGraphAddMemcpyNode]
+        (node: Address, graph: Handle, before: Address, before_count: usize, what: *const DriverMemcpy3D, context: Handle)
+        |call, real| call.graph_copy(DriverMemcpy3D::transfer(what), real);
+    driver () [cuGraphMemcpyNodeSetParams](node: Handle, what: *const DriverMemcpy3D)
+        |call, real| call.graph_copy(DriverMemcpy3D::transfer(what), real);
+    driver () [cuGraphExecMemcpyNodeSetParams](graph: Handle, node: Handle, what: *const DriverMemcpy3D, context: Handle)
+        |call, real| call.graph_copy(DriverMemcpy3D::transfer(what), real);
 
     // ---- Driver: work ----------------------------------------------------------------------------------------------------------------
     driver (3020..) [cuMemsetD8_v2 cuMemsetD8_v2_ptds](dst: Address, value: u8, count: usize)
@@ -490,6 +525,25 @@ table! {
     driver () [cuLaunchKernelEx cuLaunchKernelEx_ptsz]
         (config: *const crate::abi::DriverLaunchConfig, function: Handle, arguments: Address, extra: Address)
         |call, real| call.launch(crate::abi::DriverLaunchConfig::stream(config), real);
+    driver () [cuLaunch](function: Handle)
+        |call, real| call.launch(0, real);
+    driver () [cuLaunchGrid](function: Handle, width: c_int, height: c_int)
+        |call, real| call.launch(0, real);
+    driver () [cuLaunchGridAsync](function: Handle, width: c_int, height: c_int, stream: Handle)
+        |call, real| call.launch(stream, real);
+    // Small as it is, what a stream writes is work that the host doesn't do.
+    driver (..11070) [cuStreamWriteValue32 cuStreamWriteValue32_ptsz](stream: Handle, address: Address, value: u32, flags: u32)
+        |call, real| call.launch(stream, real);
+    driver (11070..) [cuStreamWriteValue32_v2 cuStreamWriteValue32_v2_ptsz](stream: Handle, address: Address, value: u32, flags: u32)
+        |call, real| call.launch(stream, real);
+    driver (..11070) [cuStreamWriteValue64 cuStreamWriteValue64_ptsz](stream: Handle, address: Address, value: u64, flags: u32)
+        |call, real| call.launch(stream, real);
+    driver (11070..) [cuStreamWriteValue64_v2 cuStreamWriteValue64_v2_ptsz](stream: Handle, address: Address, value: u64, flags: u32)
+        |call, real| call.launch(stream, real);
+    driver (..11070) [cuStreamBatchMemOp cuStreamBatchMemOp_ptsz](stream: Handle, count: u32, operations: Address, flags: u32)
+        |call, real| call.launch(stream, real);
+    driver (11070..) [cuStreamBatchMemOp_v2 cuStreamBatchMemOp_v2_ptsz](stream: Handle, count: u32, operations: Address, flags: u32)
+        |call, real| call.launch(stream, real);
     driver () [cuGraphLaunch cuGraphLaunch_ptsz](graph: Handle, stream: Handle)
         |call, real| call.launch(stream, real);
     driver () [cuLaunchHostFunc cuLaunchHostFunc_ptsz](stream: Handle, function: Address, data: Address)
@@ -528,16 +582,24 @@ table! {
 
     // ---- Driver: contexts and questions ----------------------------------------------------------------------------------------------
     driver (4000..) [cuCtxDestroy_v2](context: Handle)
+        |call, real| call.context_destroy(context, real);
+    driver () [cuCtxDetach](context: Handle)
+        |call, real| call.reset(real);
+    driver (..11000) [cuDevicePrimaryCtxReset](device: c_int)
         |call, real| call.reset(real);
     driver (11000..) [cuDevicePrimaryCtxReset_v2](device: c_int)
         |call, real| call.reset(real);
+    driver (..11000) [cuDevicePrimaryCtxRelease](device: c_int)
+        |call, real| call.release(real);
+    driver (11000..) [cuDevicePrimaryCtxRelease_v2](device: c_int)
+        |call, real| call.release(real);
     // A context of the program's own is another one than the device's first, which memory that comes before it is in.
     driver (3020..11040) [cuCtxCreate_v2](out: Address, flags: u32, device: c_int)
-        |call, real| call.plain(Call::Setup { what: Setup::BeforeInitialisation }, real);
+        |call, real| call.context_create(real);
     driver (11040..12050) [cuCtxCreate_v3](out: Address, affinity: Address, count: c_int, flags: u32, device: c_int)
-        |call, real| call.plain(Call::Setup { what: Setup::BeforeInitialisation }, real);
+        |call, real| call.context_create(real);
     driver (12050..) [cuCtxCreate_v4](out: Address, parameters: Address, flags: u32, device: c_int)
-        |call, real| call.plain(Call::Setup { what: Setup::BeforeInitialisation }, real);
+        |call, real| call.context_create(real);
     driver (4000..) [cuCtxSetCurrent cuCtxPushCurrent_v2](context: Handle)
         |call, real| call.context_change(real);
     driver (4000..) [cuCtxPopCurrent_v2](out: Address)
@@ -563,6 +625,12 @@ table! {
     driver (12020..) [cuMemPrefetchAsync_v2 cuMemPrefetchAsync_v2_ptsz]
         (address: Address, bytes: usize, location: u64, flags: u32, stream: Handle)
         |call, real| call.queries(&[address], real);
+    driver () [cuMemRangeGetAttributes](data: Address, sizes: Address, attributes: Address, attribute_count: usize, address: Address, count: usize)
+        |call, real| call.queries(&[address], real);
+    driver () [cuMemGetHandleForAddressRange](out: Address, address: Address, bytes: usize, kind: c_int, flags: u64)
+        |call, real| call.queries(&[address], real);
+    driver () [cuPointerSetAttribute](value: Address, attribute: c_int, address: Address)
+        |call, real| call.queries(&[address], real);
     driver () [cuMemRangeGetAttribute](data: Address, bytes: usize, attribute: c_int, address: Address, count: usize)
         |call, real| call.queries(&[address], real);
     driver () [cuStreamAttachMemAsync cuStreamAttachMemAsync_ptsz](stream: Handle, address: Address, bytes: usize, flags: u32)
@@ -570,7 +638,19 @@ table! {
 
     }
     by_hand {
-    driver () [cuGetProcAddress cuGetProcAddress_v2];
+    proc_address driver () [cuGetProcAddress cuGetProcAddress_v2];
+    unmodelled runtime () [cudaGraphAddNode cudaGraphNodeSetParams cudaGraphExecNodeSetParams cudaLaunchCooperativeKernelMultiDevice
+        cudaMemcpy3DBatchAsync cudaMemcpy3DBatchAsync_ptsz cudaMemPrefetchBatchAsync cudaMemPrefetchBatchAsync_ptsz
+        cudaMemDiscardBatchAsync cudaMemDiscardBatchAsync_ptsz
+        cudaMemDiscardAndPrefetchBatchAsync cudaMemDiscardAndPrefetchBatchAsync_ptsz];
+    unmodelled driver (..12030) [cuGraphAddNode];
+    unmodelled driver (12030..) [cuGraphAddNode_v2];
+    unmodelled driver (..13000) [cuMemcpy3DBatchAsync cuMemcpy3DBatchAsync_ptsz];
+    unmodelled driver (13000..) [cuMemcpy3DBatchAsync_v2 cuMemcpy3DBatchAsync_v2_ptsz];
+    unmodelled driver () [cuGraphNodeSetParams cuGraphExecNodeSetParams cuLaunchCooperativeKernelMultiDevice
+        cuMemPrefetchBatchAsync cuMemPrefetchBatchAsync_ptsz cuMemDiscardBatchAsync cuMemDiscardBatchAsync_ptsz
+        cuMemDiscardAndPrefetchBatchAsync cuMemDiscardAndPrefetchBatchAsync_ptsz
+        cuMemBatchDecompressAsync cuMemBatchDecompressAsync_ptsz];
     }
 }
 

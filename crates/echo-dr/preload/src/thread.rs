@@ -2,6 +2,10 @@
 //!
 //! A CUDA call made by the program may call malloc, other CUDA calls and the driver. Only the outermost of them is an event of the
 //! program; the token is its proof, and what observes a call asks for it by reference.
+//!
+//! Thread-local storage of a library that is loaded at the start is part of each thread's own block, made with the thread: an access never
+//! allocates it. (Loaded by `dlopen` the library is of no use, and its storage would be allocated at the first access, by malloc.) What an access may
+//! do is enlarge the thread's table of such blocks; see `malloc::LEAST`.
 
 use std::cell::Cell;
 use std::marker::PhantomData;

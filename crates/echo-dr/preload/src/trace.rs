@@ -12,6 +12,8 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
+use crate::sys;
+
 /// An open trace.
 #[derive(Debug)]
 pub(crate) struct TraceFile {
@@ -127,7 +129,7 @@ impl TraceFile {
         }
         while !bytes.is_empty() {
             // SAFETY: the buffer is valid for its length.
-            let written = unsafe { libc::syscall(libc::SYS_write, self.fd.get(), bytes.as_ptr(), bytes.len()) };
+            let written = unsafe { sys::write(self.fd.get(), bytes) };
             match usize::try_from(written) {
                 Ok(written) if written > 0 => bytes = &bytes[written.min(bytes.len())..],
                 _ if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}

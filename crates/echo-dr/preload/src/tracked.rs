@@ -37,6 +37,8 @@ const SLOTS: usize = 1 << 16;
 const PAGE_BITS: u32 = 12;
 
 static LOWEST: AtomicUsize = AtomicUsize::new(usize::MAX);
+/// No known block ends above it.
+static HIGHEST: AtomicUsize = AtomicUsize::new(0);
 static TABLE: [AtomicU8; SLOTS] = [const { AtomicU8::new(0) }; SLOTS];
 
 fn slot(address: usize) -> &'static AtomicU8 {
@@ -47,6 +49,11 @@ fn slot(address: usize) -> &'static AtomicU8 {
 #[inline(always)]
 pub(crate) fn may_be(address: usize) -> bool {
     address >= LOWEST.load(Ordering::Relaxed) && table_says_maybe(address)
+}
+
+/// False only if no known block is in the range: those lie between the lowest and the highest ever known.
+pub(crate) fn may_overlap(address: usize, bytes: usize) -> bool {
+    address.saturating_add(bytes) > LOWEST.load(Ordering::Relaxed) && address < HIGHEST.load(Ordering::Relaxed)
 }
 
 #[inline(always)]
@@ -83,6 +90,7 @@ pub(crate) fn insert(address: usize, block: Block) {
         let _ = slot(address).fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| count.checked_add(1));
     }
     LOWEST.fetch_min(address, Ordering::Relaxed);
+    HIGHEST.fetch_max(address.saturating_add(block.bytes), Ordering::Relaxed);
 }
 
 /// The block is unknown from now on; before its memory goes back, since the address may be handed out again at once.
@@ -99,6 +107,13 @@ pub(crate) fn remove(address: usize) -> Option<Block> {
 /// The block at exactly this address.
 pub(crate) fn find(address: usize) -> Option<Block> {
     blocks().get(&address).copied()
+}
+
+/// Known blocks with a byte in the range. Looks at all of them: for calls that are rare.
+pub(crate) fn overlapping(address: usize, bytes: usize) -> Vec<usize> {
+    let end = address.saturating_add(bytes);
+    let overlaps = |&(&start, block): &(&usize, &Block)| start < end && address < start.saturating_add(block.bytes);
+    blocks().iter().filter(overlaps).map(|(&start, _)| start).collect()
 }
 
 #[cfg(test)]
@@ -118,6 +133,19 @@ mod tests {
         assert_eq!(remove(address), Some(BLOCK));
         assert_eq!(remove(address), None);
         assert!(!may_be(address));
+    }
+
+    #[test]
+    fn blocks_are_found_by_any_byte_of_theirs() {
+        let address = 0x7000_0000_5010;
+        insert(address, BLOCK);
+        assert!(may_overlap(address, 1));
+        assert_eq!(overlapping(address + 4095, 1), [address]);
+        assert_eq!(overlapping(address - 16, 17), [address]);
+        assert!(overlapping(address - 16, 16).is_empty());
+        assert!(overlapping(address + 4096, 16).is_empty());
+        remove(address);
+        assert!(overlapping(address, 1).is_empty());
     }
 
     #[test]

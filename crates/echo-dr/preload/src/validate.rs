@@ -3,10 +3,10 @@
 
 use std::ffi::c_int;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use echo_dr_engine::calls::Copy;
-use echo_dr_engine::{Fault, Memory, Protection, WaitToken, Windows};
+use echo_dr_engine::{Fault, Loan, Memory, Protection, WaitToken, Windows};
 use echo_dr_format::event::{Call, Setup};
 use echo_dr_format::finding::{Access, Finding};
 use echo_dr_format::plan::Plan;
@@ -17,7 +17,7 @@ use crate::contain::contain;
 use crate::device::Real;
 use crate::hostmem;
 use crate::thread::{self, Token};
-use crate::{pages, recorder};
+use crate::{exit, pages, recorder, rings, sys};
 
 /// A validation run.
 #[derive(Debug)]
@@ -45,8 +45,27 @@ pub(crate) fn get() -> Option<&'static Validator> {
     VALIDATOR.get()
 }
 
+/// Looks, now and then, whether the program has made a ring of `io_uring` by means that no hook sees.
+fn look_for_rings(validator: &Validator) {
+    /// A look takes some 20 µs, and the trace's writer comes 50 times a second.
+    const PERIOD: u64 = 10_000_000;
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let now = sys::now();
+    let next = NEXT.load(Ordering::Relaxed);
+    if now >= next
+        && NEXT.compare_exchange(next, now + PERIOD, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        && rings::is_there()
+    {
+        validator.all_out_of_sight(None);
+        NEXT.store(u64::MAX, Ordering::Relaxed);
+    }
+}
+
 /// Findings since the last call.
 pub(crate) fn findings(time: u64) -> Vec<Finding> {
+    if let Some(validator) = get() {
+        look_for_rings(validator);
+    }
     get().map_or_else(Vec::new, |validator| validator.windows.findings(&Means, time))
 }
 
@@ -56,23 +75,25 @@ pub(crate) fn finish() {
     let Some(validator) = get().filter(|_| !DONE.swap(true, Ordering::AcqRel)) else { return };
     // CUDA's calls are Echo's here, not the program's.
     let _token = Token::regardless_of_phase();
-    validator.ask_device();
+    if !exit::is_leaving() {
+        validator.ask_device();
+    }
+    // The last look may be a moment too old.
+    if rings::is_there() {
+        validator.all_out_of_sight(None);
+    }
     let (findings, seen) = contain((Vec::new(), Vec::new()), || validator.windows.finish(&Means, recorder::time()));
     findings.into_iter().for_each(|finding| recorder::push_other(Record::Finding(finding)));
     seen.into_iter().for_each(|seen| recorder::push_other(Record::Seen(seen)));
 }
 
-/// Asks for what must come before CUDA's own exit handlers: called once CUDA is in use, so after they were registered.
-pub(crate) fn finish_before_cuda() {
-    extern "C" fn at_exit() {
-        if let Some(validator) = get() {
-            let _token = Token::regardless_of_phase();
-            contain((), || validator.windows.leaving(&Means));
-        }
-    }
-    if get().is_some() {
-        // SAFETY: the handler lives as long as the library, which is never unloaded.
-        unsafe { libc::atexit(at_exit) };
+/// The program is ending, and CUDA's own exit handlers come next.
+pub(crate) fn leaving() {
+    if let Some(validator) = get() {
+        // CUDA's calls are Echo's here, not the program's.
+        let _token = Token::regardless_of_phase();
+        validator.ask_device();
+        contain((), || validator.windows.leaving(&Means));
     }
 }
 
@@ -90,8 +111,8 @@ fn protect(start: usize, bytes: usize, protection: Protection) -> bool {
         Protection::ReadOnly => libc::PROT_READ,
         Protection::Closed => libc::PROT_NONE,
     };
-    // SAFETY: the pages are those of a host block that `pages` made for a pair, and hold nothing else.
-    unsafe { libc::mprotect(start as *mut libc::c_void, bytes, flags) == 0 }
+    // SAFETY: the pages are those of a host block that `pages` made for a pair, and hold nothing else. (`mprotect` is one of the hooks.)
+    unsafe { sys::system_call(libc::SYS_mprotect, [start, bytes, flags as usize, 0, 0, 0]) == 0 }
 }
 
 impl Memory for Means {
@@ -146,9 +167,15 @@ impl Validator {
         self.windows.is_host_site(site, bytes)
     }
 
-    /// Memory from `address` may overlap a watched block.
-    pub(crate) fn is_near(&self, address: usize, bytes: usize) -> bool {
-        bytes > 0 && (self.windows.is_near(address) || self.windows.is_near(address + (bytes - 1)))
+    /// The address may be in a watched block.
+    pub(crate) fn is_near(&self, address: usize) -> bool {
+        self.windows.is_near(address)
+    }
+
+    /// Some byte of the memory is in a watched block.
+    #[inline]
+    pub(crate) fn is_watched(&self, address: usize, bytes: usize) -> bool {
+        self.windows.is_watched(address, bytes)
     }
 
     pub(crate) fn host_alloc(&self, site: Site, address: usize, bytes: usize) {
@@ -176,6 +203,7 @@ impl Validator {
 
     pub(crate) fn copying(&self, copy: &Copy) -> WaitToken {
         let token = self.windows.waiting();
+        look_for_rings(self);
         contain((), || self.windows.copying(&Means, copy));
         token
     }
@@ -196,11 +224,11 @@ impl Validator {
             Call::Set { dst, bytes, stream } => self.windows.set(&Means, dst as usize, bytes as usize, stream),
             Call::Launch { stream } => self.windows.launching(&Means, stream),
             Call::StreamWait { .. } => self.windows.joined(),
+            // A failure would be forgotten with all else.
+            Call::Setup { what: Setup::Reset } => self.ask_device(),
             Call::HostAlloc { .. } | Call::HostFree { .. } | Call::HostRegister { .. } | Call::DeviceAlloc { .. } => {
                 self.windows.may_wait();
             }
-            // A failure would be forgotten with all else.
-            Call::Setup { what: Setup::Reset } => self.ask_device(),
             _ => {}
         });
         token
@@ -220,9 +248,34 @@ impl Validator {
         });
     }
 
+    /// Some block is watched.
+    pub(crate) fn is_watching(&self) -> bool {
+        self.windows.is_watched(0, usize::MAX)
+    }
+
     /// A system call is about to be given memory of the program; `writes`: to write to it.
-    pub(crate) fn system_call(&self, address: usize, bytes: usize, writes: bool, site: Site) {
-        contain((), || self.windows.system_call(&Means, address, bytes, writes, site));
+    pub(crate) fn system_call(&self, address: usize, bytes: usize, writes: bool, site: Site) -> Vec<Loan> {
+        contain(Vec::new(), || self.windows.system_call(&Means, address, bytes, writes, site))
+    }
+
+    /// It has returned.
+    pub(crate) fn system_call_done(&self, loans: &[Loan]) {
+        contain((), || self.windows.system_call_done(loans));
+    }
+
+    /// A CUDA call that is no copy of one block is about to be given memory of the program.
+    pub(crate) fn cuda_call(&self, address: usize, bytes: usize, writes: bool, site: Site) {
+        contain((), || self.windows.cuda_call(&Means, address, bytes, writes, site));
+    }
+
+    /// The memory is given to something that can't be watched. True if it was watched until now.
+    pub(crate) fn out_of_sight(&self, address: usize, bytes: usize, site: Site) -> bool {
+        contain(false, || self.windows.out_of_sight(&Means, address, bytes, site))
+    }
+
+    /// No memory can be watched from here on.
+    pub(crate) fn all_out_of_sight(&self, site: Option<Site>) {
+        contain((), || self.windows.all_out_of_sight(&Means, site));
     }
 
     /// A fault at `address`; true if it was ours and the program can go on. For a signal handler.

@@ -1,5 +1,6 @@
 //! Whether a program's calls would reach the library: what its file and its libraries' files say. Nothing is run but the loader's listing.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::Finding;
@@ -51,6 +52,11 @@ pub(crate) fn look(program: &Path) -> Result<Seen, Failure> {
     let libraries = file.interpreter.as_deref().map(|loader| elf::libraries(loader, &path)).unwrap_or_default();
     seen.runtime = libraries.iter().find(|path| is_runtime(path)).cloned();
     seen.findings.push(way_to_cuda(&path, file.reaches(), &libraries));
+    if let Ok(library) = crate::library::find() {
+        let hooked = elf::exports(&library)?;
+        let of_libraries = libraries.iter().filter(|path| !is_cuda(path));
+        seen.findings.extend(std::iter::once(&path).chain(of_libraries).filter_map(|path| unknown(path, &hooked)));
+    }
     Ok(seen)
 }
 
@@ -80,6 +86,23 @@ fn way_to_cuda(program: &Path, own: Reaches, libraries: &[PathBuf]) -> Finding {
             "if it is not the CUDA program but starts it, give that one",
         ),
     }
+}
+
+/// Functions that touch memory and aren't hooked, of a program or library.
+fn unknown(path: &Path, hooked: &HashSet<String>) -> Option<Finding> {
+    let Ok(Executable::Elf(file)) = elf::executable(path) else { return None };
+    let names: Vec<_> = file.imports_memory_calls.into_iter().filter(|name| !hooked.contains(name)).collect();
+    (!names.is_empty()).then(|| {
+        Finding::note(
+            AREA,
+            format!(
+                "{} uses {}, which this Echo-DR does not know: no pair will be merged",
+                path.display(),
+                names.join(", ")
+            ),
+            "see `echo-dr explain EDR331`",
+        )
+    })
 }
 
 /// A CUDA library itself.

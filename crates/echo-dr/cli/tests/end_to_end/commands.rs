@@ -118,3 +118,19 @@ fn doctor_knows_a_cudart_that_is_linked_in() {
     let run = echo_dr(folder.path(), &["doctor", "--", "./app"]).ends(0);
     assert!(run.out.contains("libcudart linked into it"), "{}", run.out);
 }
+
+#[test]
+fn doctor_names_functions_that_it_does_not_know() {
+    let folder = tempfile::tempdir().unwrap();
+    cc(
+        folder.path(),
+        "int cuMemcpyOfTomorrow(void) { return 0; }\nint cuMemPoolCreate(void) { return 0; }\n",
+        &["-shared", "-fPIC", "-Wl,-soname,libcudatomorrow.so", "-o", "libcudatomorrow.so"],
+    );
+    let source = "int cuMemcpyOfTomorrow(void);\nint cuMemPoolCreate(void);\nint cuMemFree_v2(void);\n\
+                  int main(void) { return cuMemcpyOfTomorrow() + cuMemPoolCreate() + (cuMemFree_v2 != 0); }\n";
+    let weak = "-Wl,--unresolved-symbols=ignore-all";
+    cc(folder.path(), source, &["-L.", "-lcudatomorrow", weak]);
+    let run = echo_dr(folder.path(), &["doctor", "--", "./app"]);
+    assert!(run.out.contains("./app uses cuMemcpyOfTomorrow, which this Echo-DR does not know"), "{}", run.out);
+}

@@ -73,6 +73,8 @@ pub(super) struct History {
     pub(super) uses_managed: bool,
     pub(super) several_devices: bool,
     pub(super) uses_cuda: bool,
+    /// A function that isn't known and may be called at any time.
+    unseen: Option<String>,
     /// By address.
     host: BTreeMap<u64, usize>,
     device: BTreeMap<u64, usize>,
@@ -92,6 +94,9 @@ impl History {
                 devices.insert(current_device.get(&event.thread).copied().unwrap_or(0));
             }
             history.follow(index, event);
+        }
+        if let Some(name) = history.unseen.take() {
+            history.unknown(&name, |_| true);
         }
         history.several_devices = devices.len() > 1;
         history
@@ -156,6 +161,11 @@ impl History {
                 self.capturing.remove(&stream);
             }
             Call::Setup { what } => self.setup(what),
+            Call::Unknown { unseen: true } => self.unseen = Some(event.api.to_string()),
+            Call::Unknown { unseen: false } => {
+                self.gpu_work.push(index);
+                self.unknown(&event.api, |block| block.died == usize::MAX);
+            }
             Call::Wait { .. }
             | Call::EventRecord { .. }
             | Call::StreamWait { .. }
@@ -240,6 +250,14 @@ impl History {
     fn used_as_device_memory(&mut self, at: Option<At>) {
         if let Some(block) = at.map(|at| &mut self.blocks[at.block]).filter(|block| block.page_locked) {
             block.flaw(Decline::UsedAsDeviceMemory);
+        }
+    }
+
+    /// A function that isn't known may have copied these blocks. One is enough to name.
+    fn unknown(&mut self, name: &str, which: impl Fn(&Block) -> bool) {
+        let is_known = |reason: &Decline| matches!(reason, Decline::UnknownFunction { .. });
+        for block in self.blocks.iter_mut().filter(|block| which(block) && !block.flaws.iter().any(is_known)) {
+            block.flaw(Decline::UnknownFunction { name: name.to_owned() });
         }
     }
 

@@ -62,6 +62,7 @@ fn reason(trouble: Trouble) -> Option<Decline> {
         Trouble::DeviceWriteLost => Decline::DeviceWriteLost,
         Trouble::WrongPartner => Decline::UnstablePairing,
         Trouble::ReachedByGpu => Decline::ReachedByGpu,
+        Trouble::OutOfSight => Decline::OutOfSight,
         Trouble::NotExclusive(_) => return None,
     })
 }

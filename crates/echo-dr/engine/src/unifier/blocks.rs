@@ -13,15 +13,15 @@ use super::table::{Block, Table, View};
 use crate::calls::{AllocDecision, DeviceAlloc, FreeDecision, HostAlloc};
 use crate::matcher::{Arrival, Side};
 
-/// An address that is no block's, for an error of CUDA's own making.
-const NO_BLOCK: usize = 1;
-
 /// What the program's own free waits for.
 #[derive(Clone, Copy)]
 enum Waits {
     No,
     ForDevice,
 }
+
+/// An address that is no block's, for an error of CUDA's own making.
+const NO_BLOCK: usize = 1;
 
 /// A block that is asked for.
 #[derive(Clone, Copy)]
@@ -299,5 +299,66 @@ impl Unifier {
                 FreeDecision::Done(block.map_or(Ok(()), |block| block.merged.release(cuda)))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use echo_dr_format::context::{Context, FileIdentity, Process};
+    use echo_dr_format::plan::Plan;
+    use echo_dr_format::site::Hash64;
+    use echo_rt::{CudaError, Direction as Way, Side as Place};
+
+    use super::*;
+
+    /// CUDA in the child of a fork, where nothing may be called.
+    struct Nobody;
+
+    macro_rules! never {
+        ($($name:ident($($type:ty),*) $(-> $result:ty)?;)*) => {
+            impl Cuda for Nobody {
+                $(fn $name(&self, $(_: $type),*) $(-> $result)? {
+                    unreachable!("the child of a fork calls {}", stringify!($name))
+                })*
+            }
+        };
+    }
+
+    never! {
+        malloc(usize) -> Result<usize, CudaError>;
+        free(usize) -> Result<(), CudaError>;
+        malloc_managed(usize) -> Result<usize, CudaError>;
+        host_alloc(usize) -> Result<(usize, usize), CudaError>;
+        host_free(usize) -> Result<(), CudaError>;
+        heap_alloc(usize) -> Option<usize>;
+        heap_free(usize);
+        copy(usize, usize, usize, Way) -> Result<(), CudaError>;
+        synchronize() -> Result<(), CudaError>;
+        has_error() -> bool;
+        forget_error();
+        prefetch(usize, usize, Place, u64) -> Result<(), CudaError>;
+    }
+
+    #[test]
+    fn a_child_that_inherits_a_taken_lock_leaks_and_does_not_hang() {
+        let executable = FileIdentity { path: "/app".into(), build_id: String::new(), bytes: 1, hash: Hash64(1) };
+        let process = Process { executable, libraries: Vec::new(), host: "host".into(), arguments: Vec::new() };
+        let plan = Plan {
+            context: Context { process, device: None },
+            threshold: 1,
+            loop_site: None,
+            pairs: Vec::new(),
+            ineligible: Vec::new(),
+            notes: Vec::new(),
+            together: None,
+        };
+        let unifier = Unifier::new(&plan);
+        // The thread that held it is in the parent only, so it stays taken for ever.
+        let _taken = unifier.lock();
+        unifier.forked();
+        for side in [Side::Host, Side::Device] {
+            assert_eq!(unifier.free(&Nobody, 0x1000, side, Waits::No), FreeDecision::Done(Ok(())));
+        }
+        assert_eq!(unifier.deviations(), [(Deviation::ForkedChild, 2)]);
     }
 }

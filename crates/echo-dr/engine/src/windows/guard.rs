@@ -3,7 +3,7 @@
 //! A block has a level, what its window allows, and may be closed besides because GPU work is in flight somewhere. A fault finds the block,
 //! notes what it means and says what the pages allow from now on; the rest of validation reads the notes later.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use echo_dr_format::finding::Access;
 use echo_dr_format::site::Site;
@@ -41,15 +41,19 @@ impl Note {
         }
     }
 
-    fn take(&self) -> Option<Seen> {
+    fn look(&self) -> Option<Seen> {
         if self.state.load(Ordering::Acquire) != 2 {
             return None;
         }
-        let seen = Seen {
+        Some(Seen {
             access: access(self.access.load(Ordering::Relaxed)),
             offset: self.offset.load(Ordering::Relaxed),
             site: Site(self.site.load(Ordering::Relaxed)),
-        };
+        })
+    }
+
+    fn take(&self) -> Option<Seen> {
+        let seen = self.look()?;
         self.state.store(0, Ordering::Release);
         Some(seen)
     }
@@ -77,6 +81,21 @@ struct Slot {
     wrong: Note,
     doubtful: Note,
     in_flight: Note,
+    /// System calls that are reading the block now, and that may be writing it.
+    readers: AtomicU32,
+    writers: AtomicU32,
+    /// The last of them.
+    borrower: Note,
+    /// How many blocks the slot has had.
+    generation: AtomicU32,
+}
+
+/// A block that a system call has in its hands: until it is given back its pages stay open.
+#[derive(Clone, Copy, Debug)]
+pub struct Loan {
+    slot: SlotId,
+    generation: u32,
+    writes: bool,
 }
 
 /// A slot's number.
@@ -106,6 +125,20 @@ impl Guard {
         address >= self.low.load(Ordering::Relaxed) && address < self.high.load(Ordering::Relaxed)
     }
 
+    /// Some byte of the range is in a watched block.
+    pub(super) fn is_watched(&self, address: usize, bytes: usize) -> bool {
+        let end = address.saturating_add(bytes);
+        if end <= self.low.load(Ordering::Relaxed) || address >= self.high.load(Ordering::Relaxed) {
+            return false;
+        }
+        let top = self.top.load(Ordering::Acquire).min(SLOTS);
+        self.slots[..top].iter().any(|slot| {
+            slot.used.load(Ordering::Acquire)
+                && address < slot.end.load(Ordering::Relaxed)
+                && slot.start.load(Ordering::Relaxed) < end
+        })
+    }
+
     /// Watches a block, open at first. `None` if there is no room. (Only called under the lock of validation.)
     pub(super) fn add(&self, address: usize, bytes: usize) -> Option<SlotId> {
         let number = self.slots.iter().position(|slot| !slot.used.load(Ordering::Acquire))?;
@@ -120,9 +153,13 @@ impl Guard {
         for flag in [&slot.tolerant, &slot.flight, &slot.dirty, &slot.unguarded] {
             flag.store(false, Ordering::Relaxed);
         }
-        for note in [&slot.wrong, &slot.doubtful, &slot.in_flight] {
+        for note in [&slot.wrong, &slot.doubtful, &slot.in_flight, &slot.borrower] {
             note.take();
         }
+        for count in [&slot.readers, &slot.writers] {
+            count.store(0, Ordering::Relaxed);
+        }
+        slot.generation.fetch_add(1, Ordering::Relaxed);
         self.low.fetch_min(start, Ordering::AcqRel);
         self.high.fetch_max(end, Ordering::AcqRel);
         slot.used.store(true, Ordering::Release);
@@ -132,7 +169,11 @@ impl Guard {
 
     /// Opens the block and watches it no longer.
     pub(super) fn remove(&self, memory: &impl Memory, id: SlotId) {
-        self.slots[id.0].flight.store(false, Ordering::Release);
+        let slot = &self.slots[id.0];
+        for count in [&slot.readers, &slot.writers] {
+            count.store(0, Ordering::Release);
+        }
+        slot.flight.store(false, Ordering::Release);
         self.set(memory, id, Protection::Open, false);
         self.slots[id.0].used.store(false, Ordering::Release);
     }
@@ -236,12 +277,46 @@ impl Guard {
         }
     }
 
+    /// A system call takes the block: it is an access now, and at whatever moment a window would close the pages until it is given back. (Closed
+    /// under the call, they would make it fail, or end short.)
+    pub(super) fn borrow(&self, memory: &impl Memory, id: SlotId, seen: Seen, writes: bool) -> Loan {
+        let slot = &self.slots[id.0];
+        self.announced(memory, id, seen, writes);
+        slot.borrower.take();
+        slot.borrower.put(seen);
+        if writes { &slot.writers } else { &slot.readers }.fetch_add(1, Ordering::AcqRel);
+        Loan { slot: id, generation: slot.generation.load(Ordering::Relaxed), writes }
+    }
+
+    /// The call is over.
+    pub(super) fn give_back(&self, loan: Loan) {
+        let slot = &self.slots[loan.slot.0];
+        if slot.used.load(Ordering::Acquire) && slot.generation.load(Ordering::Relaxed) == loan.generation {
+            let count = if loan.writes { &slot.writers } else { &slot.readers };
+            let _ = count.fetch_update(Ordering::AcqRel, Ordering::Acquire, |count| count.checked_sub(1));
+        }
+    }
+
     fn apply(&self, memory: &impl Memory, slot: &Slot) {
-        let level = if slot.flight.load(Ordering::Acquire) {
-            Protection::Closed
-        } else {
-            protection(slot.level.load(Ordering::Acquire))
+        let wanted = || {
+            if slot.flight.load(Ordering::Acquire) {
+                Protection::Closed
+            } else {
+                protection(slot.level.load(Ordering::Acquire))
+            }
         };
+        let writes = slot.writers.load(Ordering::Acquire) > 0;
+        let needed = match slot.readers.load(Ordering::Acquire) {
+            _ if writes => Protection::Open,
+            0 => Protection::Closed,
+            _ => Protection::ReadOnly,
+        };
+        if wanted().allows_less_than(needed)
+            && let Some(seen) = slot.borrower.look()
+        {
+            note_access_as(slot, seen, writes);
+        }
+        let level = wanted();
         if protection(slot.applied.load(Ordering::Acquire)) != level {
             self.protect(memory, slot, level);
         }

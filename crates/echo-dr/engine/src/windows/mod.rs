@@ -1,7 +1,7 @@
 //! Validation: when the host must keep its hands off a host buffer, and what it means if it does not.
 //!
-//! A run with the buffers apart. The rules are in `instance.rs`; here the calls of the program reach the pairs they concern, and
-//! `guard.rs` is what the fault handler asks.
+//! A run with the buffers apart. The rules are in `instance.rs`; here CUDA's calls reach the pairs they concern, in `outside.rs` those by which
+//! others than the program's own code touch memory, and `guard.rs` is what the fault handler asks.
 //!
 //! With `exclusive`, h is closed besides whenever GPU work of any kind is in flight: an access then does not reject the pair, but managed memory
 //! must not be used for it on devices that forbid such accesses (S5).
@@ -15,6 +15,7 @@
 mod guard;
 mod instance;
 mod memory;
+mod outside;
 mod watch;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,6 +29,7 @@ use echo_dr_format::site::Site;
 use crate::calls::Copy;
 use crate::matcher::{Arrival, Matcher, Rule, Side};
 use crate::pending::{Pending, WaitToken};
+pub use guard::Loan;
 use guard::{Guard, Seen, SlotId};
 use instance::{Device, Host, Instance, Scene, Stage, Use};
 pub use memory::{Fault, Memory, Protection};
@@ -383,22 +385,6 @@ impl Windows {
         for (pair, trouble, seen) in troubles {
             self.reject(watch, memory, pair, trouble, Some(seen));
         }
-    }
-
-    /// A system call is about to read (or, if `writes`, write) memory of the program; watched pages there allow it afterwards.
-    pub fn system_call(&self, memory: &impl Memory, address: usize, bytes: usize, writes: bool, site: Site) {
-        let end = address.saturating_add(bytes);
-        if bytes == 0 || (!self.guard.is_near(address) && !self.guard.is_near(end - 1)) {
-            return;
-        }
-        let Some(mut watch) = self.lock() else { return };
-        for place in watch.touching(address, bytes) {
-            if let Some(host) = watch.instances[place].host {
-                let offset = address.saturating_sub(host.address) as u64;
-                self.guard.announced(memory, host.slot, Seen { access: Access::SystemCall, offset, site }, writes);
-            }
-        }
-        self.absorb(&mut watch, memory);
     }
 
     /// A fault. For a signal handler: takes no lock, allocates nothing.

@@ -643,6 +643,23 @@ fn edr330_unrecorded_memory() {
 }
 
 #[test]
+fn edr331_unknown_function() {
+    let call = |unseen| Call::Unknown { unseen };
+    let mut tracer = rounds();
+    tracer.call(Site(5), call(false));
+    declined(&tracer, "unknown-function");
+    // Blocks that aren't alive at the call can't be what it copies; where no call can be seen it may be any time.
+    let mut tracer = Tracer::new();
+    tracer.call(Site(5), call(false)).malloc(H).cuda_malloc(D);
+    round(&mut tracer);
+    round(&mut tracer);
+    tracer.cuda_free(D).free(H).call(Site(5), call(false));
+    accepted(&tracer);
+    tracer.call(Site(5), call(true));
+    declined(&tracer, "unknown-function");
+}
+
+#[test]
 fn a_block_that_was_freed_unseen_ends_where_another_one_begins() {
     let mut tracer = Tracer::new();
     tracer.host(Site(0x55), H - 8, 64, HostKind::Heap).host(Site(0x56), H + BYTES - 1, 64, HostKind::Heap);
@@ -699,6 +716,7 @@ fn each_trouble_rejects_with_its_reason_and_place() {
         (Trouble::DeviceWriteLost, "EDR343"),
         (Trouble::WrongPartner, "EDR319"),
         (Trouble::ReachedByGpu, "EDR345"),
+        (Trouble::OutOfSight, "EDR347"),
     ];
     for (trouble, number) in cases {
         let plan = judged(&[Trouble::NotExclusive(Access::Read), trouble], SEEN);

@@ -294,6 +294,29 @@ fn a_covered_wait_goes_only_if_this_run_has_waited_too() {
 }
 
 #[test]
+fn with_a_second_device_no_wait_is_taken_to_cover_anything() {
+    // What the program waits for may be the other device's.
+    let covered = || {
+        let mut covered = pair(Direction::Both);
+        covered.copies.iter_mut().for_each(|copy| copy.wait = Wait::Covered);
+        Run::of(covered)
+    };
+    let run = covered();
+    run.unifier.device_set(1);
+    run.unifier.device_set(2);
+    let p = run.merge();
+    run.unifier.device_set(2);
+    assert_eq!(run.copy(p, p, CopyKind::DeviceToHost), CopyDecision::Skip, "all of it is on the second device");
+    run.unifier.device_set(1);
+    assert_eq!(run.copy(p, p, CopyKind::DeviceToHost), CopyDecision::SkipThenWait(Waiting::Device));
+    run.deviated(&[Deviation::WaitNotCovered]);
+    let run = covered();
+    let p = run.merge();
+    run.unifier.device_set(1);
+    assert_eq!(run.copy(p, p, CopyKind::DeviceToHost), CopyDecision::SkipThenWait(Waiting::Device));
+}
+
+#[test]
 fn a_stream_is_waited_for_only_if_nothing_else_is_pending() {
     let mut in_stream = pair(Direction::Output);
     in_stream.copies.iter_mut().for_each(|copy| copy.wait = Wait::Stream);
@@ -643,6 +666,21 @@ fn a_forked_child_releases_nothing() {
     assert_eq!(run.device.live.borrow().len(), 1);
     assert_eq!(run.malloc(), None);
     run.deviated(&[Deviation::ForkedChild]);
+}
+
+#[test]
+fn where_the_table_is_full_the_real_call_is_made() {
+    const ROOM: usize = 4096;
+    let run = Run::of(Pair { alive: 10_000, ..pair(Direction::Both) });
+    let blocks: Vec<_> = (0..ROOM).map(|_| run.merge()).collect();
+    run.deviated(&[]);
+    assert_eq!(run.malloc(), None);
+    run.deviated(&[Deviation::TableFull]);
+    for &block in &blocks {
+        assert_eq!((run.cuda_free(block), run.free(block)), (DONE, DONE));
+    }
+    assert_eq!(run.device.live.borrow().len(), 0);
+    run.deviated(&[Deviation::TableFull]);
 }
 
 #[test]

@@ -108,6 +108,7 @@ fn call() -> impl Strategy<Value = Call> {
         (stream(), any::<bool>()).prop_map(|(stream, begin)| Call::Capture { stream, begin }),
         any::<i32>().prop_map(|device| Call::SetDevice { device }),
         number().prop_map(|ptr| Call::Query { ptr }),
+        any::<bool>().prop_map(|unseen| Call::Unknown { unseen }),
         setup.prop_map(|what| Call::Setup { what }),
     ]
 }
@@ -125,7 +126,8 @@ fn trouble() -> impl Strategy<Value = Trouble> {
             Trouble::HostWriteLost,
             Trouble::DeviceWriteLost,
             Trouble::WrongPartner,
-            Trouble::ReachedByGpu
+            Trouble::ReachedByGpu,
+            Trouble::OutOfSight
         ]),
     ]
 }
@@ -174,6 +176,7 @@ fn decline() -> impl Strategy<Value = Decline> {
         any::<(u64, u64, u64)>().prop_map(|(host, device, copy)| Decline::SizesDiffer { host, device, copy }),
         any::<i64>().prop_map(|gain_ppm| Decline::NoGain { gain_ppm }),
         access().prop_map(Decline::HostTouched),
+        "[a-zA-Z_0-9]{1,40}".prop_map(|name| Decline::UnknownFunction { name }),
         select(vec![Decline::ShapedCopy, Decline::Managed, Decline::SharedSite, Decline::ReachedByGpu]),
     ]
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use echo_dr_format::reason::{Decline, Deviation, Reason, Refusal};
 
@@ -41,4 +41,54 @@ fn every_number_has_a_page_and_no_page_is_left_over() {
 fn deviations_are_listed_by_number() {
     let listed: Vec<_> = Deviation::ALL.iter().map(|deviation| (deviation.number(), deviation.name())).collect();
     assert_eq!(listed, Deviation::NUMBERS);
+}
+
+/// Rust files under a folder.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("readable").path());
+    entries
+        .flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] })
+        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+        .collect()
+}
+
+/// The tests of Echo-DR but for this crate's, whose tests only read and write reasons.
+fn tests() -> Vec<String> {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let of_crate = |name: &str| sources(&crates.join(name));
+    let files = ["engine", "preload", "cli"].into_iter().flat_map(of_crate);
+    let text = |path: PathBuf| {
+        let text = fs::read_to_string(&path).expect("a source is text");
+        let is_test = path.iter().any(|part| part == "tests") || path.ends_with("tests.rs");
+        let from = if is_test { Some(0) } else { text.find("#[cfg(test)]\nmod tests {") };
+        from.map(|from| text[from..].to_owned())
+    };
+    // A plan's refusals are this crate's own.
+    let own = crates.join("format/tests/format/malformed.rs");
+    files.filter_map(text).chain([fs::read_to_string(own).expect("text")]).collect()
+}
+
+#[test]
+fn every_number_is_named_by_a_test() {
+    let tests = tests();
+    let named = |marks: &[String]| tests.iter().any(|text| marks.iter().any(|mark| text.contains(mark.as_str())));
+    let kinds = [("Decline", Decline::PATTERNS), ("Refusal", Refusal::PATTERNS), ("Deviation", Deviation::PATTERNS)];
+    let numbers = numbers();
+    let is_missing = |kind: &str, number: &str, pattern: &str| {
+        let variant =
+            pattern.trim_start_matches("Self::").split(|c: char| !c.is_alphanumeric()).next().expect("a part");
+        let marks = [
+            format!("\"{number}\""),
+            format!("fn {}_", number.to_lowercase()),
+            format!("{kind}::{variant}"),
+            format!("\"{}\"", numbers[number]),
+        ];
+        !named(&marks)
+    };
+    let missing: Vec<_> = kinds
+        .iter()
+        .flat_map(|(kind, patterns)| patterns.iter().map(move |(number, pattern)| (*kind, *number, *pattern)))
+        .filter(|(kind, number, pattern)| is_missing(kind, number, pattern))
+        .collect();
+    assert!(missing.is_empty(), "no test gives {missing:?}");
 }

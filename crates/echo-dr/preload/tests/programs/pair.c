@@ -1,5 +1,6 @@
 // A host and a device buffer, copied to the device, some GPU work, and copied back, five times. The argument says what the host does to its
 // buffer while the GPU has it.
+#define _GNU_SOURCE
 #include <assert.h>
 #include <fcntl.h>
 #include <pthread.h>

@@ -40,6 +40,36 @@ int cuMemFreeHost(void *address);
 #define download cuMemcpyDtoH_v2
 #define work(scratch, value, bytes) cuMemsetD8Async(scratch, value, bytes, NULL)
 #define synchronize cuCtxSynchronize
+#elif defined LOOKED_UP
+// By name, at run time: LOOKED_UP is dlsym or dlvsym.
+#include <assert.h>
+#include <dlfcn.h>
+#define dlsym_of(library, name) dlsym(library, name)
+#define dlvsym_of(library, name) dlvsym(library, name, "libcudart.so.13")
+#define PASTE(a, b) a##b
+#define OF(a) PASTE(a, _of)
+static int (*malloc_function)(void **, size_t);
+static int (*free_function)(void *);
+static int (*copy_function)(void *, const void *, size_t, int);
+static int (*set_function)(void *, int, size_t, void *);
+static int (*wait_function)(void);
+static void begin(void) {
+    void *library = dlopen("libcudart.so.13", RTLD_NOW | RTLD_LOCAL);
+    assert(library);
+    *(void **)&malloc_function = OF(LOOKED_UP)(library, "cudaMalloc");
+    *(void **)&free_function = OF(LOOKED_UP)(library, "cudaFree");
+    *(void **)&copy_function = OF(LOOKED_UP)(library, "cudaMemcpy");
+    *(void **)&set_function = OF(LOOKED_UP)(library, "cudaMemsetAsync");
+    *(void **)&wait_function = OF(LOOKED_UP)(library, "cudaDeviceSynchronize");
+    assert(malloc_function && free_function && copy_function && set_function && wait_function);
+    assert(!OF(LOOKED_UP)(library, "cudaMallocOfNobody") && dlerror());
+}
+#define device_alloc malloc_function
+#define device_free free_function
+#define upload(dst, src, bytes) copy_function(dst, src, bytes, 1)
+#define download(dst, src, bytes) copy_function(dst, src, bytes, 2)
+#define work(scratch, value, bytes) set_function(scratch, value, bytes, NULL)
+#define synchronize wait_function
 #else
 int cudaMalloc(void **address, size_t bytes);
 int cudaFree(void *address);

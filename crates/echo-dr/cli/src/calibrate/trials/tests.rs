@@ -223,3 +223,12 @@ fn the_plan_of_a_run_merges_its_pairs_and_no_other() {
     assert_eq!(merged, [(0, BackendName::Mapped)]);
     assert_eq!(plan_of(&plan, &Vec::new()).enabled().count(), 0);
 }
+
+#[test]
+fn in_a_trials_plan_only_its_own_pairs_are_merged() {
+    let plan = plan(vec![pair_of(0, 200), pair_of(1, 100)]);
+    let trial = plan_of(&plan, &vec![(1, BackendName::Mapped)]);
+    assert_eq!(reason(&trial.pairs[0]), Some(&Decline::SwitchedOff));
+    assert_eq!((&trial.pairs[1].state, trial.pairs[1].backend), (&State::Enabled, BackendName::Mapped));
+    assert!(plan_of(&plan, &Vec::new()).enabled().next().is_none());
+}

@@ -1,6 +1,9 @@
 //! The three modes on programs that copy between two buffers, through the runtime API and through the driver API.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod kernel;
+mod others;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -54,12 +57,17 @@ fn device() -> &'static Path {
 }
 
 fn pair(api: Api) -> PathBuf {
+    cuda_program("pair", api)
+}
+
+/// A program of `tests/programs` that includes `pair.h`.
+fn cuda_program(name: &str, api: Api) -> PathBuf {
     let folder = format!("-L{}", device().display());
     match api {
-        Api::Runtime => program("pair", &[&folder, "-lcudart"]),
-        Api::Driver => program("pair", &[&folder, "-DDRIVER", "-lcuda"]),
-        Api::RuntimeLocked => program("pair", &[&folder, "-DLOCKED", "-lcudart"]),
-        Api::DriverLocked => program("pair", &[&folder, "-DDRIVER", "-DLOCKED", "-lcuda"]),
+        Api::Runtime => program(name, &[&folder, "-lcudart"]),
+        Api::Driver => program(name, &[&folder, "-DDRIVER", "-lcuda"]),
+        Api::RuntimeLocked => program(name, &[&folder, "-DLOCKED", "-lcudart"]),
+        Api::DriverLocked => program(name, &[&folder, "-DDRIVER", "-DLOCKED", "-lcuda"]),
     }
 }
 
@@ -67,10 +75,15 @@ fn with_device(command: &mut Command) -> &mut Command {
     command.env("LD_LIBRARY_PATH", device())
 }
 
-/// Runs the program in a mode; its output, and what is in the trace.
+/// Runs the program `pair` in a mode; its output and counters.
 fn in_mode(mode: &str, api: Api, argument: &str, plan: Option<&Path>, folder: &Path) -> (Output, Counters) {
+    run_in_mode(mode, &pair(api), argument, plan, folder)
+}
+
+/// Runs a program in a mode; its output and counters.
+fn run_in_mode(mode: &str, program: &Path, argument: &str, plan: Option<&Path>, folder: &Path) -> (Output, Counters) {
     let counters = folder.join(format!("{mode}.counters"));
-    let mut command = preloaded(pair(api));
+    let mut command = preloaded(program);
     with_device(&mut command).arg(argument).env("ECHO_DR_MODE", mode).env("ECHO_DR_COUNTERS", &counters);
     if mode != "optimise" {
         command.env("ECHO_DR_TRACE", folder.join(mode));
@@ -84,7 +97,11 @@ fn in_mode(mode: &str, api: Api, argument: &str, plan: Option<&Path>, folder: &P
 }
 
 fn plan_of(api: Api, argument: &str, folder: &Path) -> Plan {
-    let (output, counters) = in_mode("profile", api, argument, None, folder);
+    plan_for(&pair(api), argument, folder)
+}
+
+fn plan_for(program: &Path, argument: &str, folder: &Path) -> Plan {
+    let (output, counters) = run_in_mode("profile", program, argument, None, folder);
     assert!(output.status.success(), "{output:?}");
     assert!(counters.trouble.is_none() && counters.events_lost == 0, "{counters:?}");
     analyze(&read(&folder.join("profile")), Options::default())
@@ -157,6 +174,22 @@ fn each_touch_of_the_host_rejects_the_pair_and_names_its_place() {
         let frames = frames.unwrap_or_else(|| panic!("{argument}: no frames of {finding:?}"));
         let module = trace.modules.iter().find(|module| Some(module.id) == frames.frames[0].module).expect("a module");
         assert_eq!(Path::new(&module.path), pair(api), "{argument}: the program itself touches it");
+    }
+}
+
+#[test]
+fn functions_that_a_program_looks_up_by_name_are_seen() {
+    for how in ["dlsym", "dlvsym"] {
+        let folder = scratch();
+        let program = program("pair", &[&format!("-DLOOKED_UP={how}")]);
+        let plain = run(with_device(Command::new(&program).arg("clean")));
+        let mut plan = plan_for(&program, "clean", folder.path());
+        assert_eq!(plan.pairs.len(), 1, "{how}: {:?}", plan.ineligible);
+        plan.pairs[0].state = State::Enabled;
+        let path = write(&plan, folder.path());
+        let (output, counters) = run_in_mode("optimise", &program, "clean", Some(&path), folder.path());
+        assert_eq!(output.stdout, plain.stdout, "{how}");
+        assert_eq!(counters.pairs[0].copies_skipped, 10, "{how}: {counters:?}");
     }
 }
 
