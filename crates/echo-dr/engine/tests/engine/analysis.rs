@@ -481,6 +481,23 @@ fn a_partner_from_another_thread_is_found_if_only_one_waits() {
     declined(&tracer, "unstable-pairing");
 }
 
+/// In this run one couple of threads came after the other. In another one the host block of the first may meet the device block of the second.
+#[test]
+fn several_blocks_of_different_threads_are_not_paired_by_their_order() {
+    let mut tracer = Tracer::new();
+    for couple in 0..2 {
+        let (h, d) = (H + 0x10_0000 * couple, D + 0x10_0000 * couple);
+        tracer.thread = 2 * couple as u32;
+        tracer.malloc(h);
+        tracer.thread += 1;
+        tracer.cuda_malloc(d);
+        for _ in 0..2 {
+            tracer.upload(d, h).launch(Stream::LEGACY).wait();
+        }
+    }
+    declined(&tracer, "unstable-pairing");
+}
+
 #[test]
 fn edr320_blocks_without_partner() {
     let mut tracer = rounds();
