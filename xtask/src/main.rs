@@ -95,7 +95,10 @@ enum Action {
         arguments: Vec<OsString>,
     },
     /// Measure what the passes cost in `opt -O2` on generated modules; exit code 1 if a bound of docs/performance.md is broken.
+    #[command(args_conflicts_with_subcommands = true)]
     Bench {
+        #[command(subcommand)]
+        of: Option<BenchOf>,
         /// Runs of each compilation, without and with the plugin in turns; the table has medians.
         #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
         repeats: u32,
@@ -127,6 +130,12 @@ enum Action {
         /// Reduce as many programs that go wrong; name further ones only.
         #[arg(long, default_value_t = 4, value_name = "N")]
         reduce: usize,
+        /// Test Echo-DR instead of the plugin: programs as they are, recorded, watched, and merged at run time.
+        #[arg(long, conflicts_with = "plugin")]
+        dr: bool,
+        /// With --dr: merge what nobody has watched, to see that such merges are found.
+        #[arg(long, requires = "dr")]
+        unsound_without_validation: bool,
         /// Test this plugin instead of the one of this tree.
         #[arg(long, value_name = "FILE")]
         plugin: Option<PathBuf>,
@@ -139,6 +148,23 @@ enum Action {
     },
     /// Run the whole test suite.
     Test,
+}
+
+/// What else can be measured.
+#[derive(Clone, Debug, Subcommand)]
+enum BenchOf {
+    /// What Echo-DR costs the samples: profiled, beside heaptrack where it is installed, and with a plan beside the variant merged by hand.
+    Dr {
+        /// Only these samples.
+        #[arg(value_name = "SAMPLE")]
+        samples: Vec<String>,
+        /// How long each sample is measured with buffers of one size (there are two); longer is surer.
+        #[arg(long, default_value_t = 20, value_name = "SECONDS")]
+        seconds: u64,
+        /// Print JSON instead of the tables.
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// An LLVM major that the plugin is built for.
@@ -202,10 +228,26 @@ fn run(command: &Action, context: &Context) -> Result<(), Failure> {
             gpu::bundle(context, arch, &out.clone().unwrap_or_else(|| context.target.join("gpu")))
         }
         Action::Oracle { arguments } => oracle::run(context, arguments),
-        Action::Bench { repeats, up_to, json } => {
+        Action::Bench { of: Some(BenchOf::Dr { samples, seconds, json }), .. } => {
+            let time = Duration::from_secs(*seconds);
+            bench::dr::run(context, &bench::dr::Options { names: samples.clone(), time, json: *json })
+        }
+        Action::Bench { of: None, repeats, up_to, json } => {
             bench::run(context, &bench::Options { repeats: *repeats as usize, up_to: *up_to, json: *json })
         }
-        Action::Fuzz { seconds, seed, programs, first, keep, reduce, plugin, show, json } => {
+        Action::Fuzz {
+            seconds,
+            seed,
+            programs,
+            first,
+            keep,
+            reduce,
+            dr,
+            unsound_without_validation,
+            plugin,
+            show,
+            json,
+        } => {
             let unlimited = if programs.is_some() { u64::MAX } else { 60 };
             let options = fuzz::Options {
                 limit: Duration::from_secs(seconds.unwrap_or(unlimited)),
@@ -214,6 +256,8 @@ fn run(command: &Action, context: &Context) -> Result<(), Failure> {
                 first: *first,
                 keep: keep.clone().unwrap_or_else(|| context.target.join("fuzz")),
                 reduce: *reduce,
+                preloaded: *dr,
+                unvalidated: *unsound_without_validation,
                 plugin: plugin.clone(),
                 show: *show,
                 json: *json,

@@ -22,7 +22,7 @@ pub(crate) fn build(context: &Context) -> Result<(), Failure> {
 }
 
 /// Builds `target/release/echo-sr`, `echo-dr` and what the latter loads into programs, `libecho_dr.so`.
-fn commands(context: &Context) -> Result<(), Failure> {
+pub(crate) fn commands(context: &Context) -> Result<(), Failure> {
     let packages = ["echo-sr-cli", "echo-dr-cli", "echo-dr-preload"];
     let arguments = packages.iter().flat_map(|package| ["--package", package]);
     tool::run_visibly(cargo(context).args(["build", "--release"]).args(arguments))

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use std::sync::Once;
 
 use echo_dr_engine::{Options, analyze, judge};
-use echo_dr_format::counters::Counters;
+use echo_dr_format::counters::{Counters, PairCounters};
 use echo_dr_format::finding::Trouble;
 use echo_dr_format::plan::{Plan, State};
 use echo_dr_format::trace::Trace;
@@ -142,10 +142,16 @@ fn verdicts_are_those_of_this_machine() {
 /// One program, run in the modes of Echo-DR's library one after the other.
 struct Watched<'a> {
     program: &'a Path,
+    /// Of its data.
+    size: &'a str,
     folder: &'a Path,
 }
 
 impl Watched<'_> {
+    fn arguments(&self) -> [&str; 3] {
+        [self.size, "--iterations", "4"]
+    }
+
     /// What it prints in a mode.
     fn run(&self, mode: &str, plan: Option<&Plan>) -> Vec<u8> {
         let setting = |name: &str, value: &Path| format!("{name}={}", value.display());
@@ -168,7 +174,7 @@ impl Watched<'_> {
         command.args(["120", "qemu-aarch64"]).env("UMA_DEVICE_MEMORY", "256M");
         // They are for the program, not for the emulator.
         command.args(settings.iter().flat_map(|setting| ["-E", setting])).arg(self.program);
-        succeed(command.args(ARGUMENTS)).stdout
+        succeed(command.args(self.arguments())).stdout
     }
 
     fn trace(&self, mode: &str) -> Trace {
@@ -187,26 +193,31 @@ impl Watched<'_> {
     }
 }
 
-const ARGUMENTS: [&str; 3] = ["100000", "--iterations", "4"];
-
 #[test]
-fn the_run_time_library_finds_tests_and_merges_a_pair() {
+fn the_run_time_library_finds_tests_and_merges_pairs() {
     built();
-    let folder = tempfile::tempdir().expect("a folder");
-    let program = folder.path().join("figure1");
-    compile(&root().join("cuda-samples/figure1.cu"), &program, &library(), &[TARGET, "-g"]);
-    let watched = Watched { program: &program, folder: folder.path() };
-    let plain = succeed(emulator().arg(&program).args(ARGUMENTS)).stdout;
-    let (mut plan, trace) = watched.validated();
-    assert_eq!(trace.findings, []);
-    assert_eq!(plan.pairs.len(), 1, "{:?}", plan.ineligible);
-    assert_eq!(plan.pairs[0].state, State::Validated);
-    plan.pairs[0].state = State::Enabled;
-    assert_eq!(watched.run("optimise", Some(&plan)), plain);
-    let counters = std::fs::read(folder.path().join("counters")).expect("counters");
-    let counters = Counters::read(&counters).expect("counters that can be read");
-    let pair = counters.pairs[0];
-    assert_eq!((pair.merged, pair.met, pair.copies_skipped, pair.released), (1, 1, 8, 1), "{counters:?}");
+    // Host memory from malloc, and page-locked.
+    for (sample, size, pairs) in [("figure1", "100000", 1), ("transpose", "512", 2)] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let program = folder.path().join(sample);
+        let source = root().join(format!("cuda-samples/{sample}.cu"));
+        compile(&source, &program, &library(), &[TARGET, "-g"]);
+        let watched = Watched { program: &program, size, folder: folder.path() };
+        let plain = succeed(emulator().arg(&program).args(watched.arguments())).stdout;
+        let (mut plan, trace) = watched.validated();
+        assert_eq!(trace.findings, [], "{sample}");
+        assert_eq!(plan.pairs.len(), pairs, "{sample}: {:?}", plan.ineligible);
+        for pair in &mut plan.pairs {
+            assert_eq!((&pair.state, pair.page_locked), (&State::Validated, sample == "transpose"));
+            pair.state = State::Enabled;
+        }
+        assert_eq!(watched.run("optimise", Some(&plan)), plain, "{sample}");
+        let counters = std::fs::read(folder.path().join("counters")).expect("counters");
+        let counters = Counters::read(&counters).expect("counters that can be read");
+        let all = |of: fn(&PairCounters) -> u64| counters.pairs.iter().map(of).sum::<u64>();
+        let made = [all(|pair| pair.merged), all(|pair| pair.met), all(|pair| pair.released)];
+        assert_eq!((made, all(|pair| pair.copies_skipped)), ([pairs as u64; 3], 8), "{sample}: {counters:?}");
+    }
 }
 
 #[test]
@@ -215,7 +226,7 @@ fn the_run_time_library_sees_the_host_touch_a_buffer() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("figure2_s1");
     compile(&root().join("cuda-samples/figure2_s1.cu"), &program, &library(), &[TARGET, "-g"]);
-    let (plan, trace) = Watched { program: &program, folder: folder.path() }.validated();
+    let (plan, trace) = Watched { program: &program, size: "100000", folder: folder.path() }.validated();
     assert_eq!(plan.pairs.len(), 1, "{:?}", plan.ineligible);
     assert!(matches!(plan.pairs[0].state, State::Rejected(_)), "{:?}", plan.pairs[0].state);
     let touches = trace.findings.iter().filter(|finding| matches!(finding.trouble, Trouble::HostTouched(_)));

@@ -37,7 +37,34 @@ fn random_programs_print_the_same_with_the_plugin() {
     }
 }
 
+#[test]
+fn random_programs_print_the_same_merged_by_echo_dr() {
+    let output = fuzz(&["--dr", "--seed", "5", "--programs", "40", "--json"]);
+    let report = json(&output);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    // 2 inputs; the program alone in 4 schedules and two access modes; recorded, watched, and merged in 4 schedules, in both modes.
+    assert_eq!(report["runs"], 40 * 2 * (4 * 2 + (1 + 1 + 4) * 2));
+    let pairs = |outcome: &str| report["pairs"]["preloaded"][outcome].as_u64().unwrap_or(0);
+    assert!(pairs("merged") >= 10 && pairs("declined") >= 10, "{}", report["pairs"]);
+    assert!(report["merged"]["copies_skipped"].as_u64().is_some_and(|count| count > 100), "{}", report["merged"]);
+}
+
 /// Without this the test above would prove nothing.
+#[test]
+fn merges_that_were_not_validated_are_found() {
+    let keep = tempfile::tempdir().expect("a temporary folder");
+    let folder = keep.path().to_str().expect("a name in UTF-8");
+    let arguments =
+        ["--dr", "--unsound-without-validation", "--seed", "5", "--programs", "40", "--reduce", "0", "--json"];
+    let output = fuzz(&[&arguments[..], &["--keep", folder]].concat());
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    let report = json(&output);
+    let findings = report["findings"].as_array().map_or(0, Vec::len);
+    assert!(findings >= 2, "{}", report["findings"]);
+    assert!(report["findings"].as_array().is_some_and(|all| all.iter().all(|finding| finding["build"] == "preloaded")));
+}
+
+/// Without this the first test would prove nothing.
 #[test]
 fn a_plugin_that_forgets_waits_is_caught_and_the_program_is_reduced() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the repository");

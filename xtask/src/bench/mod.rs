@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: what Echo-SR's passes cost in `opt -O2`, on modules of 10⁴ to 10⁶ instructions with a pair of buffers in every
 //! thousand, and what a module without CUDA pays. The bounds are those of docs/performance.md; a broken one is a failure.
 
+pub(crate) mod dr;
 mod measure;
 mod report;
 

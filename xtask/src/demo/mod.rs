@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::samples::{self, Sample, Size};
 use crate::{products, setup};
 
-pub(crate) use compile::Variant;
+pub(crate) use compile::{Variant, all as compile, program};
 use execute::{Modes, Run};
 use report::{Report, SampleReport};
 

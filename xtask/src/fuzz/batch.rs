@@ -1,11 +1,11 @@
 //! A batch: programs of one file, compiled in all builds, run in all modes, compared with what the abstract machine says.
 
-use super::build::{self, Build, Compiler, Files};
+use super::build::{Build, Compiler, Files};
 use super::execute::{self, Difference, Mode};
 use super::generate::Case;
 use super::machine::Expected;
 use super::report::Totals;
-use super::{emit, features, verdicts};
+use super::{emit, features, preloaded, verdicts};
 use crate::failure::Failure;
 
 /// Programs of a file: the headers cost as much as about ten of them.
@@ -29,17 +29,21 @@ pub(super) enum How {
 }
 
 /// Compiles and runs `cases`. `number` chooses levels and schedules.
-pub(super) fn check(compiler: &Compiler<'_>, cases: &[Case], number: u64) -> Result<(Totals, Vec<Wrong>), Failure> {
+pub(super) fn check(
+    compiler: &Compiler<'_>,
+    cases: &[Case],
+    builds: &[Build],
+    number: u64,
+) -> Result<(Totals, Vec<Wrong>), Failure> {
     let programs: Vec<_> = cases.iter().map(|case| &case.program).collect();
     let files = Files::new(&emit::file(&programs, true))?;
-    let builds = build::builds(number);
-    if let Err(failure) = compiler.all(&files, &builds) {
-        return Ok((Totals::default(), vec![who_fails_to_compile(compiler, cases, &builds, failure)?]));
+    if let Err(failure) = compiler.all(&files, builds) {
+        return Ok((Totals::default(), vec![who_fails_to_compile(compiler, cases, builds, failure)?]));
     }
     let mut totals = Totals { programs: cases.len() as u64, ..Totals::default() };
-    count(&mut totals, cases, &files, &builds)?;
+    count(&mut totals, cases, &files, builds)?;
     let mut wrong: Vec<Wrong> = Vec::new();
-    for build in builds {
+    for &build in builds {
         for mode in execute::modes(build, number) {
             for input in 0..2 {
                 totals.runs += cases.len() as u64;
@@ -51,6 +55,11 @@ pub(super) fn check(compiler: &Compiler<'_>, cases: &[Case], number: u64) -> Res
                 }
             }
         }
+    }
+    if builds.contains(&Build::Preloaded) {
+        let (pairs, merged) = preloaded::count(&files, number)?;
+        totals.pairs.insert(Build::Preloaded.name(), pairs);
+        totals.merged.add(merged);
     }
     Ok((totals, wrong))
 }
@@ -65,7 +74,13 @@ pub(super) fn run(
     cases: &[Case],
 ) -> Result<Vec<Difference>, Failure> {
     let expected: Vec<&Expected> = cases.iter().map(|case| &case.expected[input]).collect();
-    execute::differences(compiler.context, &files.program(build), mode, input, &expected)
+    let (context, program) = (compiler.context, files.program(build));
+    match mode.step {
+        Some(step) => preloaded::differences(context, compiler.unvalidated, files, mode, step, input, &expected),
+        None => execute::differences(mode, input, &expected, |first| {
+            execute::run(context, &program, mode, &[first, expected.len() - 1, input], &[])
+        }),
+    }
 }
 
 /// The first program that alone does not compile either.
@@ -94,7 +109,7 @@ fn count(totals: &mut Totals, cases: &[Case], files: &Files, builds: &[Build]) -
             totals.features.entry(feature).or_default().programs += 1;
         }
     }
-    for &build in builds.iter().filter(|build| **build != Build::Plain) {
+    for &build in builds.iter().filter(|build| build.options().is_some()) {
         for pair in verdicts::read(&files.report(build))? {
             totals.pairs.entry(build.name()).or_default().count(pair.merged, &pair.codes);
             if build != Build::Exclusive {

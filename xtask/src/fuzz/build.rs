@@ -20,6 +20,8 @@ pub(super) enum Build {
     Concurrent,
     /// What merged memory is made of is decided at run time (`target=adaptive`), here by a runtime that mixes the kinds.
     Adaptive,
+    /// As [`Build::Plain`], with Echo-DR's library loaded into it.
+    Preloaded,
 }
 
 /// The builds of a batch: two of the plugin's at a time, since compiling is what takes time.
@@ -34,13 +36,14 @@ impl Build {
             Build::Exclusive => "exclusive",
             Build::Concurrent => "concurrent",
             Build::Adaptive => "adaptive",
+            Build::Preloaded => "preloaded",
         }
     }
 
     /// What the plugin is told; every size is worth merging here.
     pub(super) fn options(self) -> Option<String> {
         match self {
-            Build::Plain => None,
+            Build::Plain | Build::Preloaded => None,
             Build::Exclusive | Build::Concurrent => Some(format!("theta-min=0;access={}", self.name())),
             Build::Adaptive => Some("theta-min=0;target=adaptive".into()),
         }
@@ -72,7 +75,10 @@ pub(super) fn mixed_runtime(context: &Context, folder: &Path) -> Result<PathBuf,
 #[derive(Clone, Debug)]
 pub(super) struct Compiler<'a> {
     pub(super) context: &'a Context,
-    pub(super) plugin: &'a Path,
+    /// `None`: nothing is compiled with it.
+    pub(super) plugin: Option<&'a Path>,
+    /// Echo-DR merges what it has not watched.
+    pub(super) unvalidated: bool,
     /// An object file that stands for libecho_rt.a.
     pub(super) runtime: &'a Path,
     /// Optimisation, as options of clang.
@@ -110,7 +116,13 @@ impl Files {
     }
 
     pub(super) fn program(&self, build: Build) -> PathBuf {
+        let build = if build == Build::Preloaded { Build::Plain } else { build };
         self.folder.path().join(build.name())
+    }
+
+    /// Another file of this folder.
+    pub(super) fn near(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
     }
 
     /// The plugin's report of a build.
@@ -124,6 +136,10 @@ impl Files {
     }
 }
 
+fn load(plugin: &Path) -> String {
+    format!("-fpass-plugin={}", plugin.display())
+}
+
 impl Compiler<'_> {
     /// All builds.
     pub(super) fn all(&self, files: &Files, builds: &[Build]) -> Result<(), Failure> {
@@ -135,12 +151,15 @@ impl Compiler<'_> {
     pub(super) fn kernels(&self, files: &Files) -> Result<(), Failure> {
         let mut command = Command::new(self.context.uma().join("bin/uma-clang++"));
         command.args(self.flags(Build::Exclusive)).arg("--image-only").arg(files.source()).arg("-o").arg(&files.image);
-        command.arg(format!("-fpass-plugin={}", self.plugin.display())).env_remove("ECHO_SR_OPTIONS");
+        command.env_remove("ECHO_SR_OPTIONS").args(self.plugin.map(load));
         tool::run(&mut command).map(drop)
     }
 
     /// A host half, linked. `more`: options of the plugin besides those of the build.
     pub(super) fn host(&self, files: &Files, build: Build, more: &str) -> Result<(), Failure> {
+        if build == Build::Preloaded && files.program(build).exists() {
+            return Ok(());
+        }
         let report = files.report(build);
         let _ = fs::remove_file(&report); // The plugin appends.
         let mut command = Command::new(format!("clang++-{LLVM_PREFERRED}"));
@@ -150,10 +169,10 @@ impl Compiler<'_> {
         command.arg("-Xclang").arg(&files.image);
         command.env_remove("ECHO_SR_OPTIONS");
         if let Some(options) = build.options() {
-            command.arg(format!("-fpass-plugin={}", self.plugin.display()));
+            command.args(self.plugin.map(load));
             command.env("ECHO_SR_OPTIONS", format!("{options};report={};{more}", report.display()));
         }
-        if self.verify && build != Build::Plain {
+        if self.verify && build.options().is_some() {
             command.args(["-Xclang", "-llvm-verify-each"]);
         }
         command.args(["-x", "cuda"]).arg(files.source()).args(["-x", "none"]);
@@ -167,7 +186,7 @@ impl Compiler<'_> {
 
     fn flags(&self, build: Build) -> Vec<&'static str> {
         let debug: &[_] = if self.debug { &["-g"] } else { &[] };
-        let level = if build == Build::Plain { self.plain_level } else { self.level };
+        let level = if build.options().is_none() { self.plain_level } else { self.level };
         [level, &["-w"], debug].concat()
     }
 }

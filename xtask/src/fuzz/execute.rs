@@ -1,5 +1,6 @@
 //! Runs a build in a mode of the device and finds the programs that do not print what they must.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::Path;
@@ -9,6 +10,7 @@ use std::time::{Duration, Instant};
 use super::build::Build;
 use super::emit;
 use super::machine::Expected;
+use super::preloaded::{self, Step};
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -23,21 +25,31 @@ pub(super) struct Mode {
     /// New memory is not zero but full of other numbers.
     pub(super) poison: bool,
     /// What the runtime of the adaptive target mixes kinds of memory by.
+    /// (Preloaded programs: what the kinds of memory are chosen by.)
     pub(super) mixture: Option<u64>,
+    /// What Echo-DR's library does in it.
+    pub(super) step: Option<Step>,
 }
 
 impl std::fmt::Display for Mode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let poison = if self.poison { " UMA_DEVICE_POISON=1 MALLOC_PERTURB_=165" } else { "" };
         write!(f, "UMA_DEVICE_SCHEDULE={} UMA_DEVICE_ACCESS={}{poison}", self.schedule, self.access)?;
-        self.mixture.map_or(Ok(()), |seed| write!(f, " MIXED_RUNTIME_SEED={seed}"))
+        match (self.step, self.mixture) {
+            (Some(step), _) => write!(f, " {step}"),
+            (None, Some(seed)) => write!(f, " MIXED_RUNTIME_SEED={seed}"),
+            (None, None) => Ok(()),
+        }
     }
 }
 
 /// The modes that a build is run in. `number` chooses the random schedules.
 pub(super) fn modes(build: Build, number: u64) -> Vec<Mode> {
+    if build == Build::Preloaded {
+        return preloaded::modes(number);
+    }
     let accesses: &[&'static str] = match build {
-        Build::Plain | Build::Exclusive | Build::Adaptive => &["exclusive", "concurrent"],
+        Build::Plain | Build::Exclusive | Build::Adaptive | Build::Preloaded => &["exclusive", "concurrent"],
         Build::Concurrent => &["concurrent"],
     };
     // Each mode of a build gets a mixture of its own.
@@ -49,7 +61,13 @@ pub(super) fn modes(build: Build, number: u64) -> Vec<Mode> {
         (format!("random:{}", 2 * number + 2), true),
     ];
     let both = accesses.iter().flat_map(|access| schedules.clone().map(|schedule| (*access, schedule)));
-    let mode = |(position, (access, (schedule, poison)))| Mode { schedule, access, poison, mixture: mixture(position) };
+    let mode = |(position, (access, (schedule, poison)))| Mode {
+        schedule,
+        access,
+        poison,
+        mixture: mixture(position),
+        step: None,
+    };
     both.enumerate().map(mode).collect()
 }
 
@@ -64,22 +82,43 @@ pub(super) struct Difference {
     pub(super) got: String,
 }
 
-/// Runs all programs of a file in one mode on one input. `expected`: by position.
+/// What a process left.
+#[derive(Clone, Debug)]
+pub(super) struct Process {
+    /// Standard output.
+    output: String,
+    /// How it ended, if not well.
+    end: String,
+}
+
+impl Process {
+    /// It has done something wrong besides.
+    pub(super) fn but(mut self, what: &str) -> Self {
+        self.end = format!("{}{what}\n", self.end);
+        self
+    }
+}
+
+/// Runs all programs of a file in one mode on one input. `expected`: by position. `run` runs those from a position on.
 pub(super) fn differences(
-    context: &Context,
-    program: &Path,
     mode: &Mode,
     input: usize,
     expected: &[&Expected],
+    mut run: impl FnMut(usize) -> Result<Process, Failure>,
 ) -> Result<Vec<Difference>, Failure> {
     let mut found = Vec::new();
     let mut first = 0;
     while first < expected.len() {
-        let (output, end) = run(context, program, mode, &[first, expected.len() - 1, input])?;
+        let Process { output, end } = run(first)?;
         // What follows a program that went wrong is no evidence: it may have left the device broken. So those behind it run again.
         let wrong = (first..expected.len()).find_map(|position| {
             let got = section(&output, position);
             (got != text(expected[position])).then_some((position, got))
+        });
+        // A process that ends badly behind its last program is that program's.
+        let wrong = wrong.or_else(|| {
+            let last = expected.len() - 1;
+            (!end.is_empty()).then(|| (last, section(&output, last)))
         });
         let Some((position, got)) = wrong else { break };
         let got = format!("{got}{end}");
@@ -107,8 +146,14 @@ fn section(output: &str, position: usize) -> String {
     section
 }
 
-/// Standard output, and how the process ended if not well.
-fn run(context: &Context, program: &Path, mode: &Mode, arguments: &[usize]) -> Result<(String, String), Failure> {
+/// Runs a program.
+pub(super) fn run(
+    context: &Context,
+    program: &Path,
+    mode: &Mode,
+    arguments: &[usize],
+    environment: &[(&str, OsString)],
+) -> Result<Process, Failure> {
     let file = || {
         tempfile::tempfile().map_err(|error| Failure::io("create a temporary file in", &std::env::temp_dir(), &error))
     };
@@ -122,6 +167,7 @@ fn run(context: &Context, program: &Path, mode: &Mode, arguments: &[usize]) -> R
     command.env("UMA_DEVICE_POISON", if mode.poison { "1" } else { "0" }).env_remove("UMA_DEVICE_LINK");
     command.env("MIXED_RUNTIME_SEED", mode.mixture.unwrap_or(0).to_string());
     command.env("MALLOC_PERTURB_", if mode.poison { "165" } else { "0" });
+    command.envs(environment.iter().map(|(name, value)| (name, value)));
     let mut child = command.spawn().map_err(failed)?;
     let start = Instant::now();
     let mut pause = Duration::from_micros(500);
@@ -143,7 +189,7 @@ fn run(context: &Context, program: &Path, mode: &Mode, arguments: &[usize]) -> R
         Some(status) => format!("ended with {status}\n{messages}"),
         None => format!("did not end within {} s\n{messages}", LIMIT.as_secs()),
     };
-    Ok((output, end))
+    Ok(Process { output, end })
 }
 
 fn read(file: &mut File) -> String {
@@ -178,8 +224,10 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
         let fine = Expected { lines: vec![], code: 0 };
-        let mode = Mode { schedule: "lazy".into(), access: "exclusive", poison: false, mixture: None };
-        let found = differences(&Context::new(false), &script, &mode, 0, &[&fine; 5]).unwrap();
+        let mode = Mode { schedule: "lazy".into(), access: "exclusive", poison: false, mixture: None, step: None };
+        let context = Context::new(false);
+        let found =
+            differences(&mode, 0, &[&fine; 5], |first| run(&context, &script, &mode, &[first, 4, 0], &[])).unwrap();
         assert_eq!(found.iter().map(|found| found.position).collect::<Vec<_>>(), [1, 3]);
         assert!(found[0].got.contains("signal: 9"), "{found:?}");
         assert_eq!(found[1].got, "x\n= 0\n");

@@ -167,7 +167,7 @@ impl Trial<'_> {
 
     /// The pair without whose merge the program does what it must.
     fn guilty(&self, case: &Case) -> Result<Option<String>, Failure> {
-        if self.build == Build::Plain {
+        if self.build.options().is_none() {
             return Ok(None);
         }
         let mut before = Vec::new();

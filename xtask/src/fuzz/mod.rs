@@ -4,6 +4,7 @@
 //! - `language` is what a program can say, `generate` makes programs, `machine` (with `order`) runs them exactly and `repair` makes
 //!   each well-defined with no more waits than it needs: the theorem presumes that, and says nothing of others.
 //! - `emit` writes them in CUDA C++, `build` compiles a file of them, `execute` runs it, `batch` compares.
+//! - `preloaded` runs the file as it is with Echo-DR's library in it (`--dr`).
 //! - `minimise` reduces a program that goes wrong; `report` and `features` count.
 //!
 //! A program depends on the seed and its index alone.
@@ -20,6 +21,7 @@ mod language;
 mod machine;
 mod minimise;
 mod order;
+mod preloaded;
 mod random;
 mod repair;
 mod report;
@@ -61,6 +63,10 @@ pub(crate) struct Options {
     pub(crate) keep: PathBuf,
     /// As many programs that go wrong are reduced; further ones are only named.
     pub(crate) reduce: usize,
+    /// Programs are compiled without the plugin and merged at run time.
+    pub(crate) preloaded: bool,
+    /// What may be a pair by its trace is merged, without validation.
+    pub(crate) unvalidated: bool,
     /// Another plugin than the one of this tree.
     pub(crate) plugin: Option<PathBuf>,
     /// Print the text of programs and do nothing else.
@@ -78,6 +84,10 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<(), Failure> {
     }
     setup::complete(context, None)?;
     match &options.plugin {
+        _ if options.preloaded => {
+            products::commands(context)?;
+            products::device(context)?;
+        }
         None => products::build(context)?,
         Some(plugin) if plugin.is_file() => products::device(context)?,
         Some(plugin) => return Err(Failure::Setup(format!("there is no plugin {}", plugin.display()))),
@@ -182,14 +192,17 @@ impl<'a> Fuzzer<'a> {
         let (level, plain_level) = build::levels(number);
         let compiler = Compiler {
             context: self.context,
-            plugin: self.plugin,
+            plugin: (!self.options.preloaded).then_some(self.plugin),
             runtime: self.runtime,
+            unvalidated: self.options.unvalidated,
             level,
             plain_level,
             debug: number % 2 == 1,
             verify: number % VERIFIED == VERIFIED - 1,
         };
-        let (totals, wrong) = batch::check(&compiler, &cases, number)?;
+        let builds =
+            if self.options.preloaded { vec![Build::Plain, Build::Preloaded] } else { build::builds(number).to_vec() };
+        let (totals, wrong) = batch::check(&compiler, &cases, &builds, number)?;
         self.totals.lock().unwrap_or_else(PoisonError::into_inner).add(totals);
         for wrong in &wrong {
             let finding = self.finding(&compiler, &cases[wrong.position], wrong, number)?;
@@ -253,7 +266,8 @@ impl<'a> Fuzzer<'a> {
     fn head(&self, finding: &Finding, compiler: &Compiler<'_>, build: Build, how: &How) -> String {
         let (seed, level, plain) = (self.options.seed, compiler.level.join(" "), compiler.plain_level.join(" "));
         let first = finding.program / batch::SIZE * batch::SIZE;
-        let mut lines = vec![format!("cargo xtask fuzz --seed {seed} --first {first} --programs {}", batch::SIZE)];
+        let dr = if self.options.preloaded { " --dr" } else { "" };
+        let mut lines = vec![format!("cargo xtask fuzz{dr} --seed {seed} --first {first} --programs {}", batch::SIZE)];
         lines.extend(finding.to_string().lines().map(str::to_owned));
         let uma = "target/uma/bin/uma-clang++";
         let rest = "-L target/uma/lib -lcudart";

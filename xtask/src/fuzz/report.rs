@@ -17,7 +17,28 @@ pub(super) struct Totals {
     pub(super) pairs: BTreeMap<&'static str, Pairs>,
     /// For each thing that programs use: the programs, and the pairs in them (exclusive build).
     pub(super) features: BTreeMap<&'static str, Feature>,
+    /// What the runs did that merged by a plan of Echo-DR.
+    pub(super) merged: Merged,
     pub(super) findings: Vec<Finding>,
+}
+
+/// What merging runs counted.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Merged {
+    pub(super) blocks: u64,
+    pub(super) copies_skipped: u64,
+    /// By number.
+    pub(super) deviations: BTreeMap<String, u64>,
+}
+
+impl Merged {
+    pub(super) fn add(&mut self, other: Merged) {
+        self.blocks += other.blocks;
+        self.copies_skipped += other.copies_skipped;
+        for (number, count) in other.deviations {
+            *self.deviations.entry(number).or_default() += count;
+        }
+    }
 }
 
 /// Pairs and their verdicts.
@@ -41,7 +62,7 @@ pub(super) struct Feature {
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Finding {
     pub(super) program: u64,
-    /// `plain`, `exclusive`, `concurrent`, `adaptive`: the build that went wrong.
+    /// `plain`, `exclusive`, `concurrent`, `adaptive`, `preloaded`: the build that went wrong.
     pub(super) build: &'static str,
     /// What is wrong, in a sentence or two.
     pub(super) what: String,
@@ -65,6 +86,7 @@ impl Totals {
             mine.merged += feature.merged;
             mine.declined += feature.declined;
         }
+        self.merged.add(other.merged);
         self.findings.extend(other.findings);
     }
 
@@ -87,6 +109,10 @@ impl Totals {
             for (code, count) in codes {
                 let _ = writeln!(text, "  {count:6} {code}");
             }
+        }
+        if self.merged.blocks > 0 {
+            let Merged { blocks, copies_skipped, deviations } = &self.merged;
+            let _ = writeln!(text, "merged in runs: {blocks} blocks, {copies_skipped} copies skipped, {deviations:?}");
         }
         let _ = writeln!(text, "programs with (pairs merged, declined):");
         for (name, feature) in &self.features {

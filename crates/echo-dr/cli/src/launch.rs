@@ -43,8 +43,18 @@ pub(crate) struct Run {
 }
 
 /// What the library reads; none of it comes from the surroundings of a command.
-pub(crate) const VARIABLES: [&str; 6] =
-    ["ECHO_DR_MODE", "ECHO_DR_TRACE", "ECHO_DR_PLAN", "ECHO_DR_COUNTERS", "ECHO_DR_THETA_MIN", "ECHO_DR_TIMES"];
+pub(crate) const VARIABLES: [&str; 7] = [
+    "ECHO_DR_MODE",
+    "ECHO_DR_TRACE",
+    "ECHO_DR_PLAN",
+    "ECHO_DR_COUNTERS",
+    "ECHO_DR_THETA_MIN",
+    "ECHO_DR_TIMES",
+    "ECHO_DR_EXCLUSIVE",
+];
+
+/// What tells the process that a command starts from that one's children: the library puts its number in the place of the zeroes.
+pub(crate) const FIRST: (&str, &str) = ("ECHO_DR_FIRST", "0000000000");
 
 /// Bytes of standard error that a failure shows.
 const SHOWN: u64 = 2000;
@@ -64,6 +74,7 @@ impl Launch {
         for variable in VARIABLES {
             command.env_remove(variable);
         }
+        command.env(FIRST.0, FIRST.1);
         command.envs(environment.iter().copied());
         command.env("LD_PRELOAD", with_preload(preload, std::env::var_os("LD_PRELOAD"))?);
         command.stdin(match &self.stdin {

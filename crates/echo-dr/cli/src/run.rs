@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::failure::{Failure, Status};
 use crate::files;
-use crate::launch::{self, VARIABLES};
+use crate::launch::{self, FIRST, VARIABLES};
 use crate::library;
 use crate::program::Program;
 
@@ -78,6 +78,7 @@ impl Run {
         self.say(&intent)?;
         if !intent.enabled.is_empty() {
             self.program.preloadable()?;
+            command.env(FIRST.0, FIRST.1);
             command.env("ECHO_DR_MODE", "optimise").env("ECHO_DR_PLAN", absolute(&self.plan)?);
             command.env("LD_PRELOAD", launch::with_preload(&library, std::env::var_os("LD_PRELOAD"))?);
             if let Some(counters) = &self.counters {

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use echo_dr_engine::Options;
-use echo_dr_format::plan::{Plan, State};
+use echo_dr_format::finding::Trouble;
+use echo_dr_format::plan::{Pair, Plan, Rejection, State};
+use echo_dr_format::reason::Decline;
 use echo_dr_format::trace::Trace;
 
 use crate::calibrate::Calibration;
@@ -52,17 +54,46 @@ pub(crate) fn validate(launch: &Launch, plan: &mut Plan, to: &Path) -> Result<Tr
     }
     let folder = temporary()?;
     let file = folder.path().join("plan.json");
-    files::write_plan(plan, &file)?;
-    // Which kinds of memory a pair may have depends on it only where the host must not touch managed memory while the GPU works.
-    let is_exclusive = plan.context.device.as_ref().is_some_and(|device| !device.attributes.concurrent_managed_access);
+    // What the host does while any GPU work is in flight matters where it must not touch managed memory then, and where the GPU could touch h.
+    let is_exclusive =
+        plan.context.device.as_ref().is_some_and(|device| {
+            !device.attributes.concurrent_managed_access || device.attributes.pageable_memory_access
+        });
     let mode = [
         ("ECHO_DR_MODE", OsStr::new("validate")),
         ("ECHO_DR_PLAN", file.as_os_str()),
         ("ECHO_DR_EXCLUSIVE", OsStr::new(if is_exclusive { "1" } else { "0" })),
     ];
-    let trace = recorded(launch, "it was validated", &mode, to)?;
+    files::write_plan(plan, &file)?;
+    let mut trace = recorded(launch, "it was validated", &mode, to);
+    // The GPU is kept from host blocks that it could reach. If the program failed, or its GPU work did, that may be why. With those blocks as they were
+    // it is the program's own failure, and a failed run says nothing of the other pairs.
+    if gpu_may_have_failed(&trace) && reject_reachable(plan) {
+        files::write_plan(plan, &file)?;
+        trace = recorded(launch, "it was validated", &mode, to);
+    }
+    let trace = trace?;
     echo_dr_engine::judge(plan, &trace).map_err(|error| Failure::Usage(error.to_string()))?;
     Ok(trace)
+}
+
+fn gpu_may_have_failed(trace: &Result<Trace, Failure>) -> bool {
+    match trace {
+        Ok(trace) => trace.findings.iter().any(|finding| finding.trouble == Trouble::ReachedByGpu),
+        Err(failure) => matches!(failure, Failure::Program { .. }),
+    }
+}
+
+/// Rejects the candidates whose host blocks a kernel could use without a copy; false if there was none.
+fn reject_reachable(plan: &mut Plan) -> bool {
+    let reaches_all = plan.context.device.as_ref().is_some_and(|device| device.attributes.pageable_memory_access);
+    let mut any = false;
+    let is_reachable = |pair: &&mut Pair| pair.state == State::Candidate && (pair.page_locked || reaches_all);
+    for pair in plan.pairs.iter_mut().filter(is_reachable) {
+        pair.state = State::Rejected(Rejection { reason: Decline::ReachedByGpu, site: None });
+        any = true;
+    }
+    any
 }
 
 /// Measures the plan's pairs and switches them on or off.

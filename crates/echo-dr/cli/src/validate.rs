@@ -16,7 +16,8 @@ use crate::summary;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The buffers stay two. While the GPU uses a pair, the pages of its host buffer are closed; an access is recorded, let through, and the pair is
-rejected, with the place of the access.
+rejected, with the place of the access. Page-locked host buffers are such that the GPU can't reach them; if the program fails for that, it runs once
+more, without their pairs.
 
 Exit codes:
   0  some pair passed

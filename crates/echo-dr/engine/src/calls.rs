@@ -15,6 +15,8 @@ pub struct HostAlloc {
     pub align: usize,
     /// The block must be zero (calloc).
     pub zeroed: bool,
+    /// Page-locked memory of CUDA (`cudaMallocHost` …), not heap memory.
+    pub page_locked: bool,
     /// The calling thread: any number that is another one in each thread.
     pub thread: u64,
 }
@@ -101,8 +103,8 @@ pub enum Waiting {
 pub enum CopyDecision {
     /// Make the real call.
     Forward,
-    /// Make the real call and, if it succeeds, wait: the copy has an end in merged memory, for which an asynchronous copy returns earlier than for
-    /// the memory that the program thinks it has.
+    /// Make the real call and, if it succeeds, wait: the copy has an end in merged memory, for which an asynchronous copy may return earlier than
+    /// for the memory that the program thinks it has.
     ForwardThenWait(Waiting),
     /// Return success.
     Skip,

@@ -5,6 +5,8 @@
 //! between streams are not followed, and where a table is full the work is covered by a wait for the device only. So [`Pending::idle`] may say
 //! no too often, never yes too often.
 //!
+//! A copy in a stream is itself work that other work may be ordered by: see [`Pending::joins`].
+//!
 //! The analysis replays a trace into the same code that a merged run uses, so "covered by an earlier wait" means the same in both.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -32,6 +34,15 @@ struct Slot {
     done: AtomicU64,
     /// It was created so that it and the legacy default stream wait for each other.
     joins_legacy: AtomicBool,
+    /// It was created so that they do not.
+    apart: AtomicBool,
+}
+
+impl Slot {
+    /// Some of its launches may still run; those up to `done` do not.
+    fn is_pending(&self, done: u64) -> bool {
+        self.last.load(Ordering::Acquire) > done.max(self.done.load(Ordering::Acquire))
+    }
 }
 
 /// An event that was recorded.
@@ -85,6 +96,18 @@ impl Pending {
         self.launches.load(Ordering::Acquire)
     }
 
+    /// The number of the last work in a stream; of a stream that has no slot, that of all of those.
+    pub(crate) fn last(&self, stream: Stream) -> u64 {
+        let slot = self.slot(stream, false).map_or(&self.elsewhere, |slot| &slot.last);
+        slot.load(Ordering::Acquire)
+    }
+
+    /// The stream's work up to a number is known to be done.
+    pub(crate) fn is_done(&self, stream: Stream, number: u64) -> bool {
+        let of_stream = self.slot(stream, false).map_or(0, |slot| slot.done.load(Ordering::Acquire));
+        number <= of_stream.max(self.done.load(Ordering::Acquire))
+    }
+
     /// A wait begins.
     pub(crate) fn waiting(&self) -> WaitToken {
         WaitToken(self.launches())
@@ -117,6 +140,7 @@ impl Pending {
     pub(crate) fn created(&self, stream: Stream, non_blocking: bool) {
         if let Some(slot) = self.slot(stream, true) {
             slot.joins_legacy.store(!non_blocking, Ordering::Release);
+            slot.apart.store(non_blocking, Ordering::Release);
         }
     }
 
@@ -156,10 +180,33 @@ impl Pending {
         }
         self.taken_slots().all(|slot| {
             let stream = slot.stream.load(Ordering::Acquire);
-            stream == 0
-                || !counts(Stream(stream - 1))
-                || slot.last.load(Ordering::Acquire) <= done.max(slot.done.load(Ordering::Acquire))
+            stream == 0 || !counts(Stream(stream - 1)) || !slot.is_pending(done)
         })
+    }
+
+    /// Work put into `stream` now would wait for pending work of another stream without a word of the program: the legacy default stream and the
+    /// others wait for each other. What then comes in `stream`, or after a wait for it, is ordered behind that work by this alone.
+    pub(crate) fn joins(&self, stream: Stream) -> bool {
+        if stream == Stream::LEGACY {
+            let done = self.done.load(Ordering::Acquire);
+            return self.elsewhere.load(Ordering::Acquire) > done
+                || self.taken_slots().any(|slot| {
+                    let other = slot.stream.load(Ordering::Acquire);
+                    other != 0
+                        && Stream(other - 1) != Stream::LEGACY
+                        && !slot.apart.load(Ordering::Acquire)
+                        && slot.is_pending(done)
+                });
+        }
+        if self.slot(stream, false).is_some_and(|slot| slot.apart.load(Ordering::Acquire)) {
+            return false;
+        }
+        let done = self.done.load(Ordering::Acquire);
+        match self.slot(Stream::LEGACY, false) {
+            Some(legacy) => legacy.is_pending(done),
+            // Where all slots are taken, its work may be among what is not told apart.
+            None => self.taken.load(Ordering::Acquire) == u64::MAX && self.elsewhere.load(Ordering::Acquire) > done,
+        }
     }
 
     fn taken_slots(&self) -> impl Iterator<Item = &Slot> {
@@ -259,6 +306,26 @@ mod tests {
         pending.launched(B);
         pending.copied(pending.waiting(), Stream::LEGACY);
         assert!(!pending.idle(), "a non-blocking stream");
+    }
+
+    #[test]
+    fn the_legacy_stream_and_the_others_wait_for_each_other() {
+        let pending = Pending::default();
+        pending.created(B, true);
+        assert!(!pending.joins(Stream::LEGACY) && !pending.joins(A));
+        pending.launched(B);
+        assert!(!pending.joins(Stream::LEGACY), "a stream that was made so that it does not");
+        pending.launched(A);
+        assert!(pending.joins(Stream::LEGACY) && !pending.joins(A) && !pending.joins(B));
+        wait(&pending, WaitFor::Stream(A));
+        assert!(!pending.joins(Stream::LEGACY));
+        pending.launched(Stream::LEGACY);
+        assert!(pending.joins(A) && pending.joins(Stream::PER_THREAD));
+        assert!(!pending.joins(B) && !pending.joins(Stream::LEGACY));
+        wait(&pending, WaitFor::Device);
+        assert!(!pending.joins(A));
+        pending.launched(Stream::PER_THREAD);
+        assert!(pending.joins(Stream::LEGACY) && !pending.joins(A));
     }
 
     #[test]

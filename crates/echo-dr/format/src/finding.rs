@@ -50,8 +50,11 @@ pub enum Trouble {
     WrongPartner,
     /// h was given to something that touches it in ways that can't be watched.
     OutOfSight,
-    /// The host touched h while some GPU work was in flight. No reason to reject, but managed memory must not be used where access is exclusive.
+    /// The host touched h while some GPU work was in flight. No reason to reject, but managed memory must not be used where access is exclusive,
+    /// and where the GPU reaches all memory of the process nobody knows whether it touched h too.
     NotExclusive(Access),
+    /// The GPU failed, in a run in which it can't reach the host block: a kernel may use it without a copy.
+    ReachedByGpu,
 }
 
 /// One observation. Validation writes the first of each kind for a pair and counts the rest.

@@ -16,6 +16,7 @@ pub mod counters;
 pub mod event;
 pub mod finding;
 pub mod functions;
+mod line;
 pub mod measure;
 pub mod plan;
 pub mod reason;

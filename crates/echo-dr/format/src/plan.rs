@@ -71,6 +71,9 @@ pub struct Pair {
     pub device: Site,
     /// N: the size of both.
     pub bytes: u64,
+    /// h is page-locked memory of CUDA (`cudaMallocHost` …), not of the heap: its asynchronous copies make nobody wait, and `cudaFreeHost` ends it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub page_locked: bool,
     /// Which way its copies go.
     pub direction: Direction,
     /// Which block comes first.

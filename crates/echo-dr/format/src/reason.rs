@@ -2,11 +2,11 @@
 //!
 //! | numbers | type | who says it |
 //! | --- | --- | --- |
-//! | EDR301 … EDR331 | [`Decline`] | the analysis of a trace, of a pair |
+//! | EDR301 … EDR339 | [`Decline`] | the analysis of a trace, of a pair |
 //! | EDR340 … EDR349 | [`Decline`] | validation, of a pair |
 //! | EDR350 … EDR359 | [`Decline`] | calibration, of a pair |
 //! | EDR360 … EDR369 | [`Refusal`] | the library, of a whole plan |
-//! | EDR370 … EDR389 | [`Deviation`] | the library, counted, of one call |
+//! | EDR370 … EDR399 | [`Deviation`] | the library, counted, of one call |
 
 use serde::{Deserialize, Serialize};
 
@@ -93,9 +93,9 @@ pub enum Decline {
     /// One side was freed and allocated again while the other lived.
     #[error("one of its blocks is freed and allocated again while the other lives on")]
     FreedBetween,
-    /// The host block is page-locked.
-    #[error("the host block is page-locked already")]
-    PageLocked,
+    /// A CUDA call uses the page-locked host block otherwise than as the host's end of a copy.
+    #[error("a CUDA call uses the page-locked host block as if it were device memory")]
+    UsedAsDeviceMemory,
     /// The device block is managed memory.
     #[error("the device block is managed memory already")]
     Managed,
@@ -164,7 +164,7 @@ pub enum Decline {
     },
     /// One side of the copies is no recorded block.
     #[error(
-        "one side of its copies is no heap or device block that was recorded (stack, static or mapped memory, or a block below the threshold)"
+        "one side of its copies is no allocated block that was recorded (stack, static or mapped memory, or a block below the threshold)"
     )]
     UnrecordedMemory,
     /// A CUDA function is called that isn't known.
@@ -185,6 +185,12 @@ pub enum Decline {
     /// The GPU changes d outside the windows, or an upload replaces what it wrote.
     #[error("the GPU changes it, and the host's own value is needed afterwards")]
     DeviceWriteLost,
+    /// A kernel uses the host block without a copy.
+    #[error("the GPU reaches the host block without a copy: the program fails where it can't")]
+    ReachedByGpu,
+    /// The GPU reaches all memory of the process, and whether it touches h could not be watched.
+    #[error("the GPU can reach any host memory here, and whether it reaches the host block could not be watched")]
+    ReachUnknown,
     /// Validation did not see it.
     #[error("it did not come up in the validation run")]
     NotValidated,
@@ -223,7 +229,7 @@ numbered!(Decline {
     "EDR307" "host-has-several-partners" Self::HostHasSeveralPartners,
     "EDR308" "device-has-several-partners" Self::DeviceHasSeveralPartners,
     "EDR309" "freed-between" Self::FreedBetween,
-    "EDR310" "page-locked" Self::PageLocked,
+    "EDR310" "used-as-device-memory" Self::UsedAsDeviceMemory,
     "EDR311" "managed-already" Self::Managed,
     "EDR312" "special-device-memory" Self::SpecialDeviceMemory,
     "EDR313" "reallocated" Self::Reallocated,
@@ -250,7 +256,9 @@ numbered!(Decline {
     "EDR342" "host-write-lost" Self::HostWriteLost,
     "EDR343" "device-write-lost" Self::DeviceWriteLost,
     "EDR344" "not-validated" Self::NotValidated,
-    "EDR345" "out-of-sight" Self::OutOfSight,
+    "EDR345" "reached-by-gpu" Self::ReachedByGpu,
+    "EDR346" "reach-unknown" Self::ReachUnknown,
+    "EDR347" "out-of-sight" Self::OutOfSight,
     "EDR350" "no-gain" Self::NoGain { .. },
     "EDR351" "output-differs" Self::OutputDiffers,
     "EDR352" "no-backend" Self::NoBackend,
@@ -389,6 +397,12 @@ pub enum Deviation {
     /// A skipped copy at a site that the plan does not have.
     #[error("a copy of a merged block came from a site that was not profiled, and waited for the device")]
     UnknownCopySite,
+    /// A planned site allocates page-locked memory where it was heap memory, or the other way round.
+    #[error("a planned allocation site asked for another kind of host memory")]
+    OtherKind,
+    /// The program asks CUDA about p, gives advice on it or page-locks it.
+    #[error("the program asked CUDA about a merged block, gave advice on it or page-locked it")]
+    Queried,
 }
 
 numbered!(Deviation {
@@ -412,11 +426,13 @@ numbered!(Deviation {
     "EDR387" "alignment-at-run-time" Self::Alignment,
     "EDR388" "reset-postponed" Self::ResetPostponed,
     "EDR389" "unknown-copy-site" Self::UnknownCopySite,
+    "EDR390" "other-kind" Self::OtherKind,
+    "EDR391" "queried-at-run-time" Self::Queried,
 });
 
 impl Deviation {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::PartnerNeverCame,
         Self::OtherOrder,
         Self::TooManyWaiting,
@@ -437,5 +453,7 @@ impl Deviation {
         Self::Alignment,
         Self::ResetPostponed,
         Self::UnknownCopySite,
+        Self::OtherKind,
+        Self::Queried,
     ];
 }

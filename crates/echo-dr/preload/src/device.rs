@@ -9,9 +9,9 @@ use echo_dr_format::event::Stream;
 use echo_rt::{Cuda, CudaError, Direction, Side};
 
 use crate::lookup::Slot;
-use crate::malloc;
 use crate::table::{Layer, hooks};
 use crate::thread::Token;
+use crate::{malloc, pages};
 
 /// Flags of `cudaHostAlloc` and `cuMemHostAlloc`: for all contexts, mapped for the device.
 const PORTABLE_MAPPED: u32 = 3;
@@ -97,6 +97,12 @@ impl Real {
         } else {
             call!(hooks::cuCtxSynchronize.slot, (),)
         }
+    }
+
+    /// Frees page-locked memory; the function's own result.
+    pub(crate) fn free_page_locked(self, address: usize) -> c_int {
+        let slot = if self.is_runtime() { &hooks::cudaFreeHost.slot } else { &hooks::cuMemFreeHost.slot };
+        call!(slot, (usize), address)
     }
 
     /// Waits for a stream.
@@ -283,14 +289,14 @@ impl Cuda for Real {
     }
 
     fn host_free(&self, address: usize) -> Result<(), CudaError> {
-        let slot = if self.is_runtime() { &hooks::cudaFreeHost.slot } else { &hooks::cuMemFreeHost.slot };
-        result(call!(slot, (usize), address))
+        result(self.free_page_locked(address))
     }
 
     fn heap_alloc(&self, bytes: usize) -> Option<usize> {
         let mut block = std::ptr::null_mut();
+        // At the start of a page, as page-locked memory is.
         // SAFETY: the place for the address is this function's own.
-        let code = unsafe { malloc::real::posix_memalign(&raw mut block, 256, bytes) };
+        let code = unsafe { malloc::real::posix_memalign(&raw mut block, pages::size(), bytes) };
         (code == 0).then_some(block as usize)
     }
 

@@ -18,7 +18,7 @@ use crate::session::{self, Session};
 use crate::table::HOOKS;
 use crate::thread::Token;
 use crate::trace::TraceFile;
-use crate::{imports, recorder, sys, validate};
+use crate::{first, imports, recorder, sys, validate};
 
 /// What is written at the end, and what is known of it at the start.
 #[derive(Debug, Default)]
@@ -72,13 +72,15 @@ pub(crate) fn finish() {
         imports::tell(&token, record);
     }
     recorder::finish();
-    if let Some(path) = &ending.counters {
+    if let Some(path) = ending.counters.as_ref().filter(|_| first::is_first()) {
         let mut text = Vec::new();
         if counters(ending).write(&mut text).is_ok() {
             write(path, &text);
         }
     }
-    if let (Some(path), Some(Session::Merge(merge))) = (&ending.times, session::get()) {
+    if let (Some(path), Some(Session::Merge(merge))) = (&ending.times, session::get())
+        && first::is_first()
+    {
         let times = merge.times().unwrap_or_default();
         let text: String = times.iter().map(|time| format!("{time}\n")).collect();
         write(path, text.as_bytes());
@@ -109,7 +111,7 @@ fn counters(ending: &Ending) -> Counters {
 fn write(path: &std::path::Path, text: &[u8]) {
     // A failure has nobody to be told: the program is ending, and its standard error may be gone.
     let name = CString::new(path.as_os_str().as_bytes()).unwrap_or_default();
-    if let Ok(file) = TraceFile::create(&name) {
+    if let Ok(file) = TraceFile::create(name) {
         file.write(text);
         file.close();
     }
@@ -157,7 +159,7 @@ pub(crate) fn is_leaving() -> bool {
 pub(crate) fn watch_the_end() {
     extern "C" fn at_exit() {
         IS_LEAVING.store(true, Ordering::Relaxed);
-        validate::finish();
+        validate::leaving();
     }
     static WATCHED: AtomicBool = AtomicBool::new(false);
     if !WATCHED.swap(true, Ordering::Relaxed) {

@@ -10,7 +10,7 @@ use echo_dr_format::event::{Call, Setup};
 
 use crate::session::{self, Session};
 use crate::thread::Token;
-use crate::{exit, fault, pages, recorder, tracked, validate};
+use crate::{exit, fault, first, pages, recorder, tracked, validate};
 
 /// What is held, from before the fork until after it; the thread that forks gives it from one handler to the next.
 static HELD: AtomicPtr<Vec<Box<dyn Any>>> = AtomicPtr::new(std::ptr::null_mut());
@@ -50,6 +50,7 @@ unsafe extern "C" fn after_in_parent() {
 
 unsafe extern "C" fn after_in_child() {
     release();
+    first::is_child();
     exit::this_process();
     recorder::forked(PARENT.load(Ordering::Relaxed));
     match session::get() {

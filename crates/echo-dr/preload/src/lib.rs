@@ -29,6 +29,7 @@ mod dlsym;
 mod elf;
 mod exit;
 mod fault;
+mod first;
 mod fork;
 mod heap;
 mod hostmem;
@@ -49,6 +50,7 @@ mod phase;
 mod proc_address;
 mod record;
 mod recorder;
+mod reserve;
 mod ring;
 mod rings;
 mod say;
@@ -68,6 +70,5 @@ mod unknown;
 mod unmodelled;
 mod validate;
 
-/// Echo's own memory: never the program's allocator, which may be what called, or be damaged by the program's faults.
 #[global_allocator]
-static HEAP: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+static HEAP: reserve::Heap = reserve::Heap;

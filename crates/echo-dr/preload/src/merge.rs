@@ -28,6 +28,9 @@ use crate::{local, say, sys};
 /// Passages of the loop site that are remembered: a program that passes it more often is measured by its first million iterations.
 const TIMES: usize = 1 << 20;
 
+/// Page-locked memory begins at a page. CUDA does not promise it, but programs read files into it that must (`O_DIRECT`).
+const PAGE_LOCKED_ALIGNMENT: usize = 4096;
+
 /// A merging session.
 pub(crate) struct Merge {
     plan: Plan,
@@ -50,6 +53,18 @@ fn waited_for(waiting: Waiting) -> WaitFor {
 
 fn code_of(result: Result<(), echo_rt::CudaError>) -> c_int {
     result.map_or_else(|error| error.0, |()| 0)
+}
+
+/// What a function of CUDA that allocates does. `out` isn't null.
+fn give(decision: AllocDecision, out: *mut usize, real: Forward<'_>) -> c_int {
+    match decision {
+        AllocDecision::Forward => real(),
+        AllocDecision::Use { address, .. } => {
+            // SAFETY: the program passes a place for the address, which isn't null.
+            unsafe { *out = address };
+            0
+        }
+    }
 }
 
 impl Merge {
@@ -128,7 +143,8 @@ impl Merge {
             contain(AllocDecision::Forward, || {
                 let Some(cuda) = Real::current() else { return AllocDecision::Forward };
                 site = self.site(token);
-                let call = HostAlloc { site, bytes, align, zeroed, thread: thread::number() };
+                let thread = thread::number();
+                let call = HostAlloc { site, bytes, align, zeroed, page_locked: false, thread };
                 self.unifier.host_alloc(&cuda, || self.facts(token), call)
             })
         });
@@ -159,6 +175,49 @@ impl Merge {
         contain(FreeDecision::Forward, || self.unifier.host_free(&cuda, address));
     }
 
+    pub(crate) fn page_locked_alloc(
+        &self,
+        call: &Observed<'_>,
+        out: *mut usize,
+        bytes: usize,
+        real: Forward<'_>,
+    ) -> c_int {
+        if out.is_null() || !self.unifier.wants_size(bytes) {
+            return real();
+        }
+        let cuda = Real::of(call.hook.layer);
+        let (site, thread) = (self.site(call.token), thread::number());
+        let wanted = HostAlloc { site, bytes, align: PAGE_LOCKED_ALIGNMENT, zeroed: false, page_locked: true, thread };
+        let decide = || self.unifier.host_alloc(&cuda, || self.facts(call.token), wanted);
+        let code = give(contain(AllocDecision::Forward, decide), out, real);
+        if code == 0 {
+            // SAFETY: the address has been written, by this function or by the call that succeeded.
+            let ptr = unsafe { *out } as u64;
+            let block = Call::HostAlloc { ptr, bytes: bytes as u64, align: 0, kind: HostKind::PageLocked };
+            self.note(call.token, self.now(), site, call.hook.name, block);
+        }
+        code
+    }
+
+    pub(crate) fn page_locked_free(&self, call: &Observed<'_>, address: usize, real: Forward<'_>) -> c_int {
+        let begin = self.now();
+        let cuda = Real::of(call.hook.layer);
+        let code = match contain(FreeDecision::Forward, || self.unifier.page_locked_free(&cuda, address)) {
+            FreeDecision::Forward => real(),
+            FreeDecision::Done(result) => code_of(result),
+        };
+        if code == 0 {
+            let freed = Call::HostFree { ptr: address as u64 };
+            self.note(call.token, begin, Site(0), call.hook.name, freed);
+        }
+        code
+    }
+
+    /// The program asks what an address is, or does something with it that is for memory of another kind than p.
+    pub(crate) fn queried(&self, address: usize) {
+        contain((), || self.unifier.queried(address));
+    }
+
     pub(crate) fn realloc(&self, address: usize) -> ReallocDecision {
         contain(ReallocDecision::Forward, || self.unifier.realloc(address))
     }
@@ -171,14 +230,7 @@ impl Merge {
         let site = self.site(call.token);
         let wanted = DeviceAlloc { site, bytes, thread: thread::number() };
         let decide = || self.unifier.device_alloc(&cuda, || self.facts(call.token), wanted);
-        let code = match contain(AllocDecision::Forward, decide) {
-            AllocDecision::Forward => real(),
-            AllocDecision::Use { address, .. } => {
-                // SAFETY: the program passes a place for the address, which isn't null.
-                unsafe { *out = address };
-                0
-            }
-        };
+        let code = give(contain(AllocDecision::Forward, decide), out, real);
         if code == 0 {
             // SAFETY: the address has been written, by this function or by the call that succeeded.
             let ptr = unsafe { *out } as u64;
@@ -297,6 +349,10 @@ impl Merge {
                 // Told of a failed launch too: a sticky error comes from work that began.
                 self.unifier.launched(stream);
                 code
+            }
+            Call::HostRegister { ptr, .. } => {
+                self.queried(ptr as usize);
+                real()
             }
             Call::Set { dst, stream, .. } => {
                 contain((), || self.unifier.set(dst as usize));

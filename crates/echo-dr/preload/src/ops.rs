@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use echo_dr_format::event::{Call, DeviceKind, HostKind, Setup, Stream};
+use echo_dr_format::event::{Call, DeviceKind, Setup, Stream};
 
 use crate::abi::{CudaExtent, CudaPitched, Transfer};
 use crate::session::{self, Session};
@@ -109,11 +109,10 @@ impl<'t> Observed<'t> {
 
     /// Page-locked host memory.
     pub(crate) fn page_locked_alloc(&self, out: *mut usize, bytes: usize, real: Forward<'_>) -> c_int {
-        self.after(real, &mut || {
-            // SAFETY: the call has succeeded, so it has written it.
-            let ptr = unsafe { *out } as u64;
-            Some(Call::HostAlloc { ptr, bytes: bytes as u64, align: 0, kind: HostKind::PageLocked })
-        })
+        match session!(real) {
+            Session::Record(record) => record.page_locked_alloc(self, out, bytes, real),
+            Session::Merge(merge) => merge.page_locked_alloc(self, out, bytes, real),
+        }
     }
 
     /// The end of device memory.
@@ -129,7 +128,13 @@ impl<'t> Observed<'t> {
 
     /// The end of page-locked host memory.
     pub(crate) fn page_locked_free(&self, address: usize, real: Forward<'_>) -> c_int {
-        self.plain(Call::HostFree { ptr: address as u64 }, real)
+        if address == 0 {
+            return real();
+        }
+        match session!(real) {
+            Session::Record(record) => record.page_locked_free(self, address, real),
+            Session::Merge(merge) => merge.page_locked_free(self, address, real),
+        }
     }
 
     /// A copy; without a stream it is one of the functions that name none and return when it is done.
@@ -183,6 +188,14 @@ impl<'t> Observed<'t> {
     /// Work for the GPU.
     pub(crate) fn launch(&self, stream: usize, real: Forward<'_>) -> c_int {
         self.plain(Call::Launch { stream: self.stream(stream) }, real)
+    }
+
+    /// A function of the host that a stream calls, or anything else that orders streams out of sight.
+    pub(crate) fn host_function(&self, stream: usize, real: Forward<'_>) -> c_int {
+        if let Some(validator) = crate::validate::get() {
+            validator.host_function();
+        }
+        self.launch(stream, real)
     }
 
     /// A stream.

@@ -8,6 +8,7 @@ use echo_dr_format::event::{Call, DeviceKind, HostKind, Stream};
 use echo_dr_format::site::Site;
 
 use crate::abi::Transfer;
+use crate::device::{self, Real};
 use crate::heap::Wanted;
 use crate::ops::{Forward, Observed};
 use crate::recorder::{self, Entry};
@@ -15,7 +16,7 @@ use crate::sites::Registers;
 use crate::thread::Token;
 use crate::tracked::{self, Block, Origin};
 use crate::validate::Validator;
-use crate::{device, local, pages, sys};
+use crate::{local, pages, sys};
 
 /// No site: where a call is does not matter for frees and waits.
 const NOWHERE: Site = Site(0);
@@ -34,12 +35,6 @@ struct Timed {
     took: u64,
 }
 
-fn timed(real: Forward<'_>) -> Timed {
-    let begin = recorder::time();
-    let code = real();
-    Timed { begin, code, took: recorder::time().saturating_sub(begin) }
-}
-
 impl Record {
     pub(crate) fn new(threshold: usize, validator: Option<&'static Validator>) -> Self {
         Self { threshold, validator, device_told: AtomicBool::new(false) }
@@ -53,6 +48,16 @@ impl Record {
     #[inline(never)]
     fn site(&self, token: &Token) -> Site {
         local::mine(token).announced_site(token, Registers::here())
+    }
+
+    fn timed(&self, real: Forward<'_>) -> Timed {
+        let begin = recorder::time();
+        let code = real();
+        let timed = Timed { begin, code, took: recorder::time().saturating_sub(begin) };
+        if let Some(validator) = self.validator {
+            validator.answered(code);
+        }
+        timed
     }
 
     fn push(&self, call: &Observed<'_>, timed: &Timed, site: Site, what: Call) {
@@ -75,7 +80,7 @@ impl Record {
 
     pub(crate) fn plain(&self, call: &Observed<'_>, what: Call, real: Forward<'_>) -> c_int {
         let watch = self.validator.map(|validator| validator.before(what));
-        let timed = timed(real);
+        let timed = self.timed(real);
         if timed.code == 0 {
             self.push(call, &timed, NOWHERE, what);
             if matches!(what, Call::Launch { .. } | Call::Wait { .. }) {
@@ -94,7 +99,7 @@ impl Record {
         real: Forward<'_>,
         what: &mut dyn FnMut() -> Option<Call>,
     ) -> c_int {
-        let timed = timed(real);
+        let timed = self.timed(real);
         if timed.code == 0
             && let Some(what) = what()
         {
@@ -167,11 +172,16 @@ impl Record {
         let Transfer { dst, src, bytes, extent, kind, shape } = transfer;
         let copy = echo_dr_engine::calls::Copy { site, dst, src, bytes: extent, kind, stream, asynchronous, shape };
         let watch = self.validator.map(|validator| validator.copying(&copy));
-        let timed = timed(real);
+        let timed = self.timed(real);
         if timed.code == 0 {
             let (dst, src, bytes) = (dst as u64, src as u64, bytes as u64);
             self.push(call, &timed, site, Call::Copy { dst, src, bytes, kind, stream, asynchronous, shape });
             self.tell_device(call.token);
+        } else {
+            // The addresses were not what the call asks for (the wrong way round, say), which merged they could be.
+            for ptr in [dst as u64, src as u64] {
+                self.push(call, &timed, NOWHERE, Call::Query { ptr });
+            }
         }
         if let (Some(validator), Some(watch)) = (self.validator, watch) {
             validator.copied(&copy, watch, timed.code == 0);
@@ -194,19 +204,63 @@ impl Record {
         }
     }
 
+    /// Page-locked host memory. A block that is watched is none that the GPU can reach, so that a kernel which uses it without a copy fails; the real
+    /// call is made all the same, for what else it does and for its errors.
+    pub(crate) fn page_locked_alloc(
+        &self,
+        call: &Observed<'_>,
+        out: *mut usize,
+        bytes: usize,
+        real: Forward<'_>,
+    ) -> c_int {
+        self.after(call, real, &mut || {
+            if let Some(validator) = self.validator.filter(|validator| validator.wants_size(bytes)) {
+                let site = self.site(call.token);
+                if validator.is_host_site(site, bytes)
+                    && let Some(address) = pages::allocate_locked(bytes)
+                {
+                    // SAFETY: the call has succeeded, so it has written it.
+                    let made = unsafe { std::mem::replace(&mut *out, address) };
+                    Real::of(call.hook.layer).free_page_locked(made);
+                    validator.host_alloc(site, address, bytes);
+                }
+            }
+            // SAFETY: as above.
+            let ptr = unsafe { *out } as u64;
+            Some(Call::HostAlloc { ptr, bytes: bytes as u64, align: 0, kind: HostKind::PageLocked })
+        })
+    }
+
+    /// The end of page-locked memory.
+    pub(crate) fn page_locked_free(&self, call: &Observed<'_>, address: usize, real: Forward<'_>) -> c_int {
+        let what = Call::HostFree { ptr: address as u64 };
+        if !pages::is_locked(address) {
+            return self.plain(call, what, real);
+        }
+        if let Some(validator) = self.validator {
+            validator.host_free(address);
+        }
+        let layer = Real::of(call.hook.layer);
+        // The real function waits for the device, and so for what still uses the block.
+        let code = self.plain(call, what, &mut || layer.wait_device());
+        pages::release(address);
+        code
+    }
+
     /// Host memory of at least θ_min bytes.
     pub(crate) fn host_alloc(&self, token: &Token, wanted: Wanted, real: impl FnOnce() -> *mut c_void) -> *mut c_void {
         let mut site = None;
         if let Some(validator) = self.validator.filter(|validator| validator.wants_size(wanted.bytes)) {
             let here = self.site(token);
             site = Some(here);
-            if validator.is_host_site(here, wanted.bytes)
-                && let Some(address) = pages::allocate(wanted.bytes, wanted.align)
-            {
-                tracked::insert(address, Block { bytes: wanted.bytes, origin: Origin::Pages });
-                validator.host_alloc(here, address, wanted.bytes);
-                self.push_host_alloc(token, wanted, here, address);
-                return address as *mut c_void;
+            if validator.is_host_site(here, wanted.bytes) {
+                if let Some(address) = pages::allocate(wanted.bytes, wanted.align) {
+                    tracked::insert(address, Block { bytes: wanted.bytes, origin: Origin::Pages });
+                    validator.host_alloc(here, address, wanted.bytes);
+                    self.push_host_alloc(token, wanted, here, address);
+                    return address as *mut c_void;
+                }
+                validator.host_unwatched(here, wanted.bytes);
             }
         }
         let block = real();

@@ -5,7 +5,7 @@
 //! the last. Whoever writes holds the writer's lock with all signals blocked, so a signal handler never waits for the thread it interrupted.
 
 use std::collections::{HashMap, HashSet};
-use std::ffi::CString;
+use std::ffi::{CString, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -32,6 +32,8 @@ const IDLE_PERIOD: Duration = Duration::from_millis(100);
 const PIECE: usize = 1 << 16;
 /// The longest line that the library makes, with room to spare: 16 frames.
 const LINE: usize = 1 << 13;
+/// Bytes of the writer's stack.
+const STACK: usize = 256 * 1024;
 /// How long a dying thread waits for a writer that is at work, in milliseconds.
 const PATIENCE: u32 = 2000;
 
@@ -66,7 +68,7 @@ struct Writer {
     first_line: Vec<u8>,
     file: Option<TraceFile>,
     /// The file's name where the run's file is another process's; made in advance too.
-    other_name: CString,
+    other_name: Option<CString>,
     buffer: Vec<u8>,
     /// Something failed; nothing more is tried.
     failed: bool,
@@ -100,7 +102,7 @@ pub(crate) fn start(path: PathBuf, header: Header) -> std::io::Result<()> {
         header,
         first_line: Vec::new(),
         file: None,
-        other_name: CString::default(),
+        other_name: None,
         buffer: Vec::with_capacity(PIECE + LINE),
         failed: false,
     };
@@ -138,6 +140,11 @@ pub(crate) fn push(token: &Token, mut entry: Entry) {
     } else if !HAS_THREAD.swap(true, Ordering::Relaxed) {
         start_thread();
     }
+}
+
+/// Calls were not recorded, and the trace says so.
+pub(crate) fn lose() {
+    LOST.fetch_add(1, Ordering::Relaxed);
 }
 
 /// Something was recorded.
@@ -179,22 +186,19 @@ pub(crate) fn announce(site: Site, addresses: &[usize], modules: &Modules) {
 }
 
 fn start_thread() {
-    let run = || {
+    extern "C" fn run(_: *mut c_void) -> *mut c_void {
         thread::never_observe_this_thread();
         let mut written = 0;
         loop {
-            let Some(recorder) = RECORDER.get() else { return };
+            let Some(recorder) = RECORDER.get() else { return std::ptr::null_mut() };
             recorder.drain();
             let now = WRITTEN.load(Ordering::Relaxed);
             std::thread::sleep(if now == written { IDLE_PERIOD } else { PERIOD });
             written = now;
         }
-    };
+    }
     // The thread inherits the mask: no signal of the program is ever handled on it.
-    let started = sys::with_signals_blocked(|| {
-        std::thread::Builder::new().name("echo-dr".into()).stack_size(256 * 1024).spawn(run)
-    });
-    if started.is_err() {
+    if !sys::with_signals_blocked(|| sys::start_thread(c"echo-dr", STACK, run)) {
         static SAY: say::Once = say::Once::new();
         SAY.say("the trace's writer could not be started; events are written when a buffer is full and at the end");
     }
@@ -308,7 +312,7 @@ impl Writer {
         if serde_json::to_writer(&mut self.first_line, &Record::Header(self.header.clone())).is_ok() {
             self.first_line.push(b'\n');
         }
-        self.other_name = name_for(path, std::process::id());
+        self.other_name = Some(name_for(path, std::process::id()));
     }
 
     /// Opens a file of this process's own, if it has none.
@@ -316,7 +320,8 @@ impl Writer {
         if self.file.is_some() || self.failed {
             return;
         }
-        match TraceFile::create(&self.other_name) {
+        let Some(name) = self.other_name.take() else { return };
+        match TraceFile::create(name) {
             Ok(file) => self.begin(file),
             Err(error) => self.fail(&error),
         }
@@ -336,6 +341,14 @@ impl Writer {
         SAY.say(&format!("the trace can't be written, the program goes on without: {error}"));
     }
 
+    fn event(&mut self, event: Event) {
+        if !event.write_line(&mut self.buffer) {
+            self.line(&Record::Event(event));
+        } else if self.buffer.len() > PIECE {
+            self.send();
+        }
+    }
+
     fn line(&mut self, record: &Record) {
         let before = self.buffer.len();
         match serde_json::to_writer(&mut self.buffer, record) {
@@ -353,7 +366,7 @@ impl Writer {
             // SAFETY: the writer's lock is held, so this is the only consumer.
             while let Some(Entry { time, took, site, api, call }) = unsafe { local.ring.pop() } {
                 self.open();
-                self.line(&Record::Event(Event { time, took, thread, site, api: api.into(), call }));
+                self.event(Event { time, took, thread, site, api: api.into(), call });
                 let counter = if self.file.is_some() { &WRITTEN } else { &LOST };
                 counter.fetch_add(1, Ordering::Relaxed);
             }

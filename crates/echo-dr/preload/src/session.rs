@@ -34,10 +34,12 @@ pub(crate) fn set(session: Session) {
 impl Session {
     /// The program asked about an address, or may have.
     pub(crate) fn queried(&self, call: &Observed<'_>, address: usize) {
-        if let Self::Record(record) = self
-            && address != 0
-        {
-            record.event(call.token, call.hook.name, Call::Query { ptr: address as u64 });
+        match self {
+            Self::Record(record) if address != 0 => {
+                record.event(call.token, call.hook.name, Call::Query { ptr: address as u64 });
+            }
+            Self::Record(_) => {}
+            Self::Merge(merge) => merge.queried(address),
         }
     }
 

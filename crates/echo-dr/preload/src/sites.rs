@@ -11,7 +11,7 @@ use echo_dr_format::site::{SITE_DEPTH, Site};
 use framehop::{FrameAddress, MustNotAllocateDuringUnwind, Unwinder as _};
 
 use crate::modules::{self, Modules};
-use crate::stack;
+use crate::stack::{self, Words};
 
 /// Frames of this library that may precede the program's first, at most.
 const OWN_FRAMES: usize = 32;
@@ -99,9 +99,7 @@ const WORDS: usize = 2 * (OWN_FRAMES + SITE_DEPTH);
 #[derive(Clone, Copy)]
 struct Walk {
     start: Registers,
-    words: [(usize, u64); WORDS],
-    /// 0: nothing is remembered here.
-    len: usize,
+    words: Words<WORDS>,
     site: Site,
     frames: Frames,
 }
@@ -109,16 +107,57 @@ struct Walk {
 impl Walk {
     const NONE: Self = Self {
         start: Registers::NONE,
-        words: [(0, 0); WORDS],
-        len: 0,
+        words: Words::NONE,
         site: Site(0),
         frames: Frames { addresses: [0; SITE_DEPTH], len: 0 },
     };
 
     fn is_still(&self, start: Registers, bounds: &Range<usize>) -> bool {
-        self.len > 0
-            && self.start == start
-            && self.words[..self.len].iter().all(|&(address, word)| stack::read(Some(bounds), address) == Some(word))
+        self.start == start && self.words.still_hold(bounds)
+    }
+}
+
+/// The walks that a thread remembers. Calls of one loop come by the same registers and differ in a return address only, but they come in the
+/// same order each round: what followed the last walk before is looked at first.
+struct Remembered {
+    walks: [Walk; REMEMBERED],
+    /// By walk: the one that came after it.
+    after: [usize; REMEMBERED],
+    last: usize,
+    /// Which one gives way to the next.
+    oldest: usize,
+}
+
+impl Remembered {
+    fn new() -> Box<Self> {
+        Box::new(Self { walks: [Walk::NONE; REMEMBERED], after: [0; REMEMBERED], last: 0, oldest: 0 })
+    }
+
+    fn find(&mut self, start: Registers, bounds: &Range<usize>) -> Option<&Walk> {
+        let expected = self.after[self.last];
+        let found = if self.walks[expected].is_still(start, bounds) {
+            expected
+        } else {
+            self.walks.iter().position(|walk| walk.is_still(start, bounds))?
+        };
+        Some(self.came(found))
+    }
+
+    fn add(&mut self, walk: &Walk) {
+        let place = self.oldest;
+        self.oldest = (place + 1) % REMEMBERED;
+        self.walks[place] = *walk;
+        self.came(place);
+    }
+
+    fn came(&mut self, place: usize) -> &Walk {
+        self.after[self.last] = place;
+        self.last = place;
+        &self.walks[place]
+    }
+
+    fn forget(&mut self) {
+        self.walks.fill(Walk::NONE);
     }
 }
 
@@ -126,14 +165,13 @@ impl Walk {
 pub(crate) struct Walker {
     modules: Arc<Modules>,
     cache: framehop::CacheNative<MustNotAllocateDuringUnwind>,
-    remembered: Box<[Walk; REMEMBERED]>,
+    remembered: Box<Remembered>,
 }
 
 impl Walker {
     /// For the objects that are loaded now. Allocates, on Echo's own heap.
     pub(crate) fn new() -> Self {
-        let remembered = Box::new([Walk::NONE; REMEMBERED]);
-        Self { modules: modules::current(), cache: framehop::CacheNative::new_in(), remembered }
+        Self { modules: modules::current(), cache: framehop::CacheNative::new_in(), remembered: Remembered::new() }
     }
 
     /// The objects that the last walk knew.
@@ -145,30 +183,24 @@ impl Walker {
     pub(crate) fn walk(&mut self, start: Registers) -> (Site, Frames) {
         if modules::generation() != self.modules.generation() {
             self.modules = modules::current();
-            self.remembered.fill(Walk::NONE);
+            self.remembered.forget();
         }
         let bounds = stack::above(start.sp);
-        let place = (start.sp / 16 + start.pc) % REMEMBERED;
-        if let Some(bounds) = &bounds {
-            let known = &self.remembered[place];
-            if known.is_still(start, bounds) {
-                return (known.site, known.frames);
-            }
+        if let Some(bounds) = &bounds
+            && let Some(known) = self.remembered.find(start, bounds)
+        {
+            return (known.site, known.frames);
         }
         let mut walk = Walk { start, ..Walk::NONE };
-        let mut words = 0;
+        let mut is_whole = bounds.is_some();
         walk.frames = self.frames(start, |address| {
             let word = stack::read(bounds.as_ref(), address)?;
-            if let Some(entry) = walk.words.get_mut(words) {
-                *entry = (address, word);
-            }
-            words += 1;
+            is_whole &= walk.words.note(address, word);
             Some(word)
         });
         walk.site = self.identity(&walk.frames);
-        if bounds.is_some() && words <= WORDS {
-            walk.len = words;
-            self.remembered[place] = walk;
+        if is_whole {
+            self.remembered.add(&walk);
         }
         (walk.site, walk.frames)
     }

@@ -80,6 +80,42 @@ pub(crate) fn read(known: Option<&Range<usize>>, address: usize) -> Option<u64> 
     }
 }
 
+/// Words of a stack, as they were read.
+#[derive(Clone, Copy)]
+pub(crate) struct Words<const N: usize> {
+    words: [(usize, u64); N],
+    len: usize,
+    /// Every address noted is in `low..end`, and so are the 8 bytes at it.
+    low: usize,
+    end: usize,
+}
+
+impl<const N: usize> Words<N> {
+    /// None.
+    pub(crate) const NONE: Self = Self { words: [(0, 0); N], len: 0, low: usize::MAX, end: 0 };
+
+    /// One more was read; false where there is no room for it.
+    pub(crate) fn note(&mut self, address: usize, word: u64) -> bool {
+        let (Some(entry), Some(end)) = (self.words.get_mut(self.len), address.checked_add(8)) else { return false };
+        *entry = (address, word);
+        self.len += 1;
+        (self.low, self.end) = (self.low.min(address), self.end.max(end));
+        true
+    }
+
+    /// Whether all of them are still there, in the live part `known` of this thread's stack. Not so of no words.
+    #[inline]
+    pub(crate) fn still_hold(&self, known: &Range<usize>) -> bool {
+        self.len > 0
+            && known.start <= self.low
+            && self.end <= known.end
+            && self.words[..self.len].iter().all(|&(address, word)| {
+                // SAFETY: the 8 bytes are in `low..end`, which is in the live part of this thread's own stack.
+                word == unsafe { (address as *const u64).read_unaligned() }
+            })
+    }
+}
+
 /// Through the kernel, which answers with an error where nothing is mapped.
 fn read_carefully(address: usize) -> Option<u64> {
     let mut word = 0_u64;
@@ -95,6 +131,22 @@ fn read_carefully(address: usize) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_hold_until_one_changes_and_on_their_own_stack_only() {
+        let mut here = [7_u64, 8];
+        let at = here.as_mut_ptr();
+        let bounds = above(at as usize).expect("a local variable is on the stack");
+        let mut words = Words::<2>::NONE;
+        assert!(!words.still_hold(&bounds), "there are none");
+        assert!(words.note(at as usize, 7) && words.note(at as usize + 8, 8) && !words.note(at as usize, 7));
+        assert!(words.still_hold(&bounds));
+        assert!(!words.still_hold(&(bounds.start + 1..bounds.end)), "the first is below");
+        assert!(!words.still_hold(&(bounds.start..at as usize + 15)), "the second ends above");
+        // SAFETY: the array is this function's own.
+        unsafe { at.add(1).write_volatile(9) };
+        assert!(!words.still_hold(&bounds));
+    }
 
     #[test]
     fn a_thread_knows_its_own_stack_only() {

@@ -20,7 +20,7 @@ use crate::record::Record;
 use crate::session::{self, Session};
 use crate::settings::Settings;
 use crate::{
-    device, exit, fault, fork, identity, lookup, malloc, pages, recorder, say, signals, stack, syscall, validate,
+    device, exit, fault, first, fork, identity, lookup, malloc, pages, recorder, say, signals, stack, syscall, validate,
 };
 
 /// Real functions without which a block could be freed by another allocator than made it. All other hooks are optional: what is not there
@@ -39,6 +39,8 @@ const REQUIRED: [&CStr; 9] = [
 
 unsafe extern "C" fn at_load() {
     stack::this_is_the_first_thread();
+    first::find_out();
+    say::find_out();
     // SAFETY: asks for a number.
     let is_secure = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
     if is_secure {

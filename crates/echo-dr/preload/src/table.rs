@@ -339,9 +339,9 @@ table! {
     runtime () [cudaGraphLaunch cudaGraphLaunch_ptsz](graph: Handle, stream: Handle)
         |call, real| call.launch(stream, real);
     runtime () [cudaLaunchHostFunc cudaLaunchHostFunc_ptsz](stream: Handle, function: Address, data: Address)
-        |call, real| call.launch(stream, real);
+        |call, real| call.host_function(stream, real);
     runtime () [cudaStreamAddCallback cudaStreamAddCallback_ptsz](stream: Handle, function: Address, data: Address, flags: u32)
-        |call, real| call.launch(stream, real);
+        |call, real| call.host_function(stream, real);
 
     // ---- Runtime: order --------------------------------------------------------------------------------------------------------------
     runtime () [cudaDeviceSynchronize]()
@@ -547,9 +547,9 @@ table! {
     driver () [cuGraphLaunch cuGraphLaunch_ptsz](graph: Handle, stream: Handle)
         |call, real| call.launch(stream, real);
     driver () [cuLaunchHostFunc cuLaunchHostFunc_ptsz](stream: Handle, function: Address, data: Address)
-        |call, real| call.launch(stream, real);
+        |call, real| call.host_function(stream, real);
     driver () [cuStreamAddCallback cuStreamAddCallback_ptsz](stream: Handle, function: Address, data: Address, flags: u32)
-        |call, real| call.launch(stream, real);
+        |call, real| call.host_function(stream, real);
 
     // ---- Driver: order ---------------------------------------------------------------------------------------------------------------
     driver (..13000) [cuCtxSynchronize]()

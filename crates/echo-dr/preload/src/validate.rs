@@ -1,12 +1,13 @@
 //! Validate: the engine says when the pages of a host buffer are closed; this closes and opens them, and tells it of what it can't see: faults and
 //! system calls.
 
+use std::ffi::c_int;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use echo_dr_engine::calls::Copy;
 use echo_dr_engine::{Fault, Loan, Memory, Protection, WaitToken, Windows};
-use echo_dr_format::event::Call;
+use echo_dr_format::event::{Call, Setup};
 use echo_dr_format::finding::{Access, Finding};
 use echo_dr_format::plan::Plan;
 use echo_dr_format::site::Site;
@@ -16,7 +17,7 @@ use crate::contain::contain;
 use crate::device::Real;
 use crate::hostmem;
 use crate::thread::{self, Token};
-use crate::{pages, recorder, rings, sys};
+use crate::{exit, pages, recorder, rings, sys};
 
 /// A validation run.
 #[derive(Debug)]
@@ -33,6 +34,10 @@ static VALIDATOR: OnceLock<Validator> = OnceLock::new();
 pub(crate) fn start(plan: &Plan, exclusive: bool) -> &'static Validator {
     VALIDATOR.get_or_init(|| Validator { windows: Windows::new(plan, pages::size(), exclusive) })
 }
+
+/// Errors of CUDA after which a context can't be used any more; both layers have the same numbers. A kernel that used memory that the GPU can't
+/// reach ends in one of them, in which depends on the device.
+const CONTEXT_IS_LOST: [c_int; 7] = [700, 714, 715, 716, 717, 718, 719];
 
 /// The validator, in a validation run.
 #[inline]
@@ -74,9 +79,22 @@ pub(crate) fn finish() {
     if rings::is_there() {
         validator.all_out_of_sight(None);
     }
+    if !exit::is_leaving() {
+        validator.ask_device();
+    }
     let (findings, seen) = contain((Vec::new(), Vec::new()), || validator.windows.finish(&Means, recorder::time()));
     findings.into_iter().for_each(|finding| recorder::push_other(Record::Finding(finding)));
     seen.into_iter().for_each(|seen| recorder::push_other(Record::Seen(seen)));
+}
+
+/// The program is ending, and CUDA's own exit handlers come next.
+pub(crate) fn leaving() {
+    if let Some(validator) = get() {
+        // CUDA's calls are Echo's here, not the program's.
+        let _token = Token::regardless_of_phase();
+        validator.ask_device();
+        contain((), || validator.windows.leaving(&Means));
+    }
 }
 
 /// This process is the child of a fork.
@@ -98,9 +116,15 @@ fn protect(start: usize, bytes: usize, protection: Protection) -> bool {
 }
 
 impl Memory for Means {
-    fn protect(&self, start: usize, bytes: usize, protection: Protection) {
-        // If the kernel refuses (too many mappings), the pages stay as they are: an access is not seen, the program runs on.
-        let _ = protect(start, bytes, protection);
+    fn protect(&self, start: usize, bytes: usize, protection: Protection) -> bool {
+        // If the kernel refuses (too many mappings), the pages stay as they are and the program runs on.
+        protect(start, bytes, protection)
+    }
+
+    fn drain(&self) {
+        if let Some(real) = Real::current() {
+            real.wait_device();
+        }
     }
 
     fn host_digest(&self, address: usize, bytes: usize) -> u64 {
@@ -119,6 +143,22 @@ impl Memory for Means {
 }
 
 impl Validator {
+    /// Asks how the last kernels have ended: the program may never do so.
+    fn ask_device(&self) {
+        if self.windows.keeps_from_gpu()
+            && let Some(real) = Real::current()
+        {
+            self.answered(real.wait_device());
+        }
+    }
+
+    /// A CUDA call has answered this.
+    pub(crate) fn answered(&self, code: c_int) {
+        if CONTEXT_IS_LOST.contains(&code) {
+            contain((), || self.windows.device_failed(&Means));
+        }
+    }
+
     pub(crate) fn wants_size(&self, bytes: usize) -> bool {
         self.windows.wants_size(bytes)
     }
@@ -142,6 +182,10 @@ impl Validator {
         contain((), || self.windows.host_alloc(&Means, site, address, bytes, thread::number()));
     }
 
+    pub(crate) fn host_unwatched(&self, site: Site, bytes: usize) {
+        contain((), || self.windows.host_unwatched(site, bytes));
+    }
+
     pub(crate) fn device_alloc(&self, site: Site, address: usize, bytes: usize) {
         contain((), || self.windows.device_alloc(&Means, site, address, bytes, thread::number()));
     }
@@ -151,7 +195,10 @@ impl Validator {
     }
 
     pub(crate) fn device_free(&self, address: usize) {
-        contain((), || self.windows.device_free(&Means, address));
+        contain((), || {
+            self.windows.device_free(&Means, address);
+            self.windows.may_wait();
+        });
     }
 
     pub(crate) fn copying(&self, copy: &Copy) -> WaitToken {
@@ -165,6 +212,11 @@ impl Validator {
         contain((), || self.windows.copied(&Means, token, copy, succeeded));
     }
 
+    /// A function of the host is put into a stream: what it tells the program may order other streams.
+    pub(crate) fn host_function(&self) {
+        contain((), || self.windows.joined());
+    }
+
     /// Before a call that is no copy.
     pub(crate) fn before(&self, call: Call) -> WaitToken {
         let token = self.windows.waiting();
@@ -172,6 +224,11 @@ impl Validator {
             Call::Set { dst, bytes, stream } => self.windows.set(&Means, dst as usize, bytes as usize, stream),
             Call::Launch { stream } => self.windows.launching(&Means, stream),
             Call::StreamWait { .. } => self.windows.joined(),
+            // A failure would be forgotten with all else.
+            Call::Setup { what: Setup::Reset } => self.ask_device(),
+            Call::HostAlloc { .. } | Call::HostFree { .. } | Call::HostRegister { .. } | Call::DeviceAlloc { .. } => {
+                self.windows.may_wait();
+            }
             _ => {}
         });
         token

@@ -44,6 +44,7 @@ fn pair(id: u32, state: State) -> Pair {
         host: Site(base + 1),
         device: Site(base + 2),
         bytes: 1 << 20,
+        page_locked: false,
         direction: Direction::Both,
         first: First::Host,
         same_thread: true,

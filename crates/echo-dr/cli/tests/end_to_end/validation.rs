@@ -69,9 +69,14 @@ fn a_load_between_the_copies_is_seen() {
 }
 
 #[test]
+fn a_load_by_a_function_that_the_stream_calls_is_seen() {
+    is_rejected_at_its_line("host-function");
+}
+
+#[test]
 fn the_program_never_notices() {
     let program = own("touch");
-    for how in ["none", "write", "alias", "thread", "read-call", "fread", "load"] {
+    for how in ["none", "write", "alias", "thread", "read-call", "fread", "load", "host-function"] {
         let folder = tempfile::tempdir().unwrap();
         let arguments = [how, "3"];
         let expected = plain(&program, &arguments, &[]).ends(0).out;

@@ -54,6 +54,11 @@ __attribute__((noinline)) static int by_load(const int *h) {
     return *(const volatile int *)(h + 17);  // HERE load
 }
 
+static int seen;
+__attribute__((noinline)) static void by_function(void *h) {
+    seen = *(const volatile int *)h;  // HERE host-function
+}
+
 static int touch(const char *how, int *h) {
     if (strcmp(how, "write") == 0) by_write(h);
     if (strcmp(how, "alias") == 0) by_alias();
@@ -79,8 +84,11 @@ int main(int argc, char **argv) {
         if (cudaMemcpy(d, h, bytes, cudaMemcpyHostToDevice) != cudaSuccess) return 1;
         sum = sum * 31 + touch(how, h);
         add_one<<<n / 256, 256>>>(d, n);
+        // The GPU calls it when the kernel is done and before the download, so while the host waits in that.
+        if (strcmp(how, "host-function") == 0 && cudaLaunchHostFunc(0, by_function, h) != cudaSuccess) return 1;
         if (cudaMemcpy(h, d, bytes, cudaMemcpyDeviceToHost) != cudaSuccess) return 1;
         for (int i = 0; i < n; i++) sum = sum * 31 + h[i];
+        sum += seen;
     }
     printf("sum %08x\n", sum);
     free(h);

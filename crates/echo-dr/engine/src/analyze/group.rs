@@ -20,6 +20,8 @@ pub(super) struct Group {
     pub(super) device: Origin,
     /// In time order.
     pub(super) links: Vec<Link>,
+    /// Its host blocks are page-locked memory.
+    pub(super) page_locked: bool,
     pub(super) reasons: Vec<Decline>,
 }
 
@@ -88,8 +90,12 @@ pub(super) fn groups(history: &History, events: &[Event], options: Options) -> (
         }
     }
     let facts = Facts::of(history, whole.values().flatten());
-    let mut groups: Vec<Group> =
-        whole.into_iter().map(|((host, device), links)| Group { host, device, links, reasons: Vec::new() }).collect();
+    let group = |((host, device), links): (_, Vec<Link>)| {
+        let is_page_locked = |link: &Link| link.host.is_some_and(|at| history.blocks[at.block].page_locked);
+        let page_locked = links.iter().any(is_page_locked);
+        Group { host, device, links, page_locked, reasons: Vec::new() }
+    };
+    let mut groups: Vec<Group> = whole.into_iter().map(group).collect();
     for group in &mut groups {
         check_recurrence(group, events, options);
         check_sizes(group, options);
@@ -189,6 +195,10 @@ fn check_blocks(group: &mut Group, history: &History) {
             group.refuse(reason.clone());
         }
         let (host, device) = (&history.blocks[host], &history.blocks[device]);
+        // Heap memory from the same site (a pointer to a function was called there) is a pair of its own.
+        if host.page_locked != group.page_locked {
+            group.refuse(Decline::SharedSite);
+        }
         if host.zeroed && host.born > device.born && history.works_between(device.born, host.born) {
             group.refuse(Decline::ZeroedAfterUse);
         }

@@ -23,6 +23,7 @@ pub(super) struct Block {
     pub(super) bytes: u64,
     pub(super) thread: u32,
     pub(super) zeroed: bool,
+    pub(super) page_locked: bool,
     /// Index of the event.
     pub(super) born: usize,
     /// Index of the event; `usize::MAX` if it lived to the end.
@@ -112,9 +113,7 @@ impl History {
             Call::HostAlloc { ptr, bytes, align, kind } => {
                 let block = self.born(index, event, Side::Host, ptr, bytes);
                 block.zeroed = kind == HostKind::Zeroed;
-                if kind == HostKind::PageLocked {
-                    block.flaw(Decline::PageLocked);
-                }
+                block.page_locked = kind == HostKind::PageLocked;
                 if align > ALIGNMENT {
                     block.flaw(Decline::Alignment { align });
                 }
@@ -152,6 +151,7 @@ impl History {
                     self.device_writes.push((index, at.block));
                     self.flaw_if_captured(at.block);
                 }
+                self.used_as_device_memory(self.at(Side::Host, dst));
             }
             Call::Launch { .. } => self.gpu_work.push(index),
             Call::Capture { stream, begin: true } => {
@@ -201,6 +201,15 @@ impl History {
             (CopyKind::Default, false, false) => CopyKind::HostToHost,
             (kind, ..) => kind,
         };
+        // An address of page-locked memory is good on the device too, so a copy may take it for either side, whatever its name says.
+        match kind {
+            CopyKind::HostToDevice => self.used_as_device_memory(to_host),
+            CopyKind::DeviceToHost => self.used_as_device_memory(from_host),
+            CopyKind::DeviceToDevice | CopyKind::HostToHost | CopyKind::Default => {
+                self.used_as_device_memory(to_host);
+                self.used_as_device_memory(from_host);
+            }
+        }
         let (host, device, way) = match kind {
             CopyKind::HostToDevice => (from_host, to_device, Way::Upload),
             CopyKind::DeviceToHost => (to_host, from_device, Way::Download),
@@ -234,6 +243,13 @@ impl History {
                 Setup::Reset if alive => block.flaw(Decline::AliveAtReset),
                 Setup::BeforeInitialisation | Setup::Fork | Setup::Reset | Setup::FirstUse => {}
             }
+        }
+    }
+
+    /// Something but the host's end of a copy is at a place in host memory.
+    fn used_as_device_memory(&mut self, at: Option<At>) {
+        if let Some(block) = at.map(|at| &mut self.blocks[at.block]).filter(|block| block.page_locked) {
+            block.flaw(Decline::UsedAsDeviceMemory);
         }
     }
 
@@ -289,6 +305,7 @@ impl History {
             bytes,
             thread: event.thread,
             zeroed: false,
+            page_locked: false,
             born: index,
             died: usize::MAX,
             flaws: Vec::new(),

@@ -35,8 +35,13 @@ pub fn judge(plan: &mut Plan, validation: &Trace) -> Result<(), OtherRun> {
             pair.state = State::Rejected(Rejection { reason, site });
             continue;
         }
-        let disturbed = findings.iter().any(|finding| matches!(finding.trouble, Trouble::NotExclusive(_)));
-        pair.exclusive = seen.is_some_and(|seen| seen.exclusive_watched) && !disturbed;
+        let disturbed = findings.iter().find(|finding| matches!(finding.trouble, Trouble::NotExclusive(_)));
+        pair.exclusive = seen.is_some_and(|seen| seen.exclusive_watched) && disturbed.is_none();
+        if attributes.pageable_memory_access && !pair.exclusive {
+            let site = disturbed.and_then(|finding| finding.site);
+            pair.state = State::Rejected(Rejection { reason: Decline::ReachUnknown, site });
+            continue;
+        }
         match possible_backends(attributes, pair.exclusive).first() {
             Some(&backend) => {
                 pair.backend = backend;
@@ -56,6 +61,7 @@ fn reason(trouble: Trouble) -> Option<Decline> {
         Trouble::HostWriteLost => Decline::HostWriteLost,
         Trouble::DeviceWriteLost => Decline::DeviceWriteLost,
         Trouble::WrongPartner => Decline::UnstablePairing,
+        Trouble::ReachedByGpu => Decline::ReachedByGpu,
         Trouble::OutOfSight => Decline::OutOfSight,
         Trouble::NotExclusive(_) => return None,
     })

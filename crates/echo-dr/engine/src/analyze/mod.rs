@@ -123,6 +123,7 @@ fn pair(number: usize, group: &Group, meeting: Meeting, copies: Vec<CopySite>, a
         host: group.host.0,
         device: group.device.0,
         bytes: group.host.1,
+        page_locked: group.page_locked,
         direction: group.direction(),
         first: meeting.first,
         same_thread: meeting.same_thread,

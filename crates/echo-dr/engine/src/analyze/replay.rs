@@ -10,7 +10,7 @@ use echo_dr_format::reason::Decline;
 use echo_dr_format::site::Site;
 
 use super::group::Group;
-use super::history::{Block, History};
+use super::history::{Block, History, Link};
 use crate::matcher::{Arrival, Matcher, Rule, Side};
 use crate::pending::Pending;
 
@@ -113,6 +113,10 @@ fn replay(blocks: &[usize], shown: &BTreeSet<(usize, usize)>, history: &History,
         return None;
     }
     let waiting = u32::try_from(waiting).ok().filter(|&waiting| same_thread || waiting == 1)?;
+    // Blocks of several threads come in an order that another run may change: one thread's h would get another one's d.
+    if !same_thread && buffers > 1 {
+        return None;
+    }
     let first = match (host_first, device_first) {
         (true, true) => First::Either,
         (true, false) => First::Host,
@@ -123,9 +127,11 @@ fn replay(blocks: &[usize], shown: &BTreeSet<(usize, usize)>, history: &History,
 
 /// The wait that each copy site of the groups leaves: (index of the group, site, way).
 pub(super) fn waits(groups: &[&Group], events: &[Event]) -> BTreeMap<(usize, Site, Way), Wait> {
-    let mut linking: BTreeMap<usize, (usize, Way)> = BTreeMap::new();
+    let mut linking: BTreeMap<usize, (usize, Way, bool)> = BTreeMap::new();
     for (number, group) in groups.iter().enumerate() {
-        linking.extend(group.links.iter().map(|link| (link.event, (number, link.way))));
+        // An asynchronous upload makes nobody wait, and of page-locked memory no asynchronous copy does.
+        let returns_early = |link: &Link| link.asynchronous && (link.way == Way::Upload || group.page_locked);
+        linking.extend(group.links.iter().map(|link| (link.event, (number, link.way, returns_early(link)))));
     }
     let pending = Pending::default();
     let mut waits = BTreeMap::new();
@@ -138,9 +144,12 @@ pub(super) fn waits(groups: &[&Group], events: &[Event]) -> BTreeMap<(usize, Sit
             Call::Wait { on } => pending.waited(now, on),
             Call::EventRecord { event, stream } => pending.recorded(event, stream, now),
             Call::Copy { kind, stream, asynchronous, .. } => match linking.get(&index) {
-                Some(&(group, way)) => {
-                    let wait =
-                        if asynchronous && way == Way::Upload { Wait::Covered } else { needed(&pending, stream) };
+                Some(&(group, way, returns_early)) => {
+                    let wait = match returns_early {
+                        true if pending.joins(stream) => Wait::Device,
+                        true => Wait::Covered,
+                        false => needed(&pending, stream),
+                    };
                     let entry = waits.entry((group, event.site, way)).or_insert(Wait::Covered);
                     *entry = longer(*entry, wait);
                     if wait != Wait::Covered {

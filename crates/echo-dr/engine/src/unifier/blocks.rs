@@ -6,12 +6,22 @@ use std::sync::atomic::Ordering;
 use echo_dr_format::plan::Pair;
 use echo_dr_format::reason::Deviation;
 use echo_dr_format::site::Site;
-use echo_rt::{Backend, Cuda, DeviceFacts, Merged, PairFacts, usable};
+use echo_rt::{Backend, Cuda, CudaError, DeviceFacts, Merged, PairFacts, usable};
 
 use super::Unifier;
 use super::table::{Block, Table, View};
 use crate::calls::{AllocDecision, DeviceAlloc, FreeDecision, HostAlloc};
 use crate::matcher::{Arrival, Side};
+
+/// What the program's own free waits for.
+#[derive(Clone, Copy)]
+enum Waits {
+    No,
+    ForDevice,
+}
+
+/// An address that is no block's, for an error of CUDA's own making.
+const NO_BLOCK: usize = 1;
 
 /// A block that is asked for.
 #[derive(Clone, Copy)]
@@ -31,8 +41,8 @@ impl Asked {
 }
 
 impl Unifier {
-    /// Host memory is asked for. `device` says what the device is, `None` if the plan's device is not the one in use; it is asked only before p
-    /// is made. The caller is inside malloc: `cuda` must not come back to the engine.
+    /// Host memory is asked for, of the heap or page-locked. `device` says what the device is, `None` if the plan's device is not the one in use;
+    /// it is asked only before p is made. The caller may be inside malloc: `cuda` must not come back to the engine.
     pub fn host_alloc(
         &self,
         cuda: &impl Cuda,
@@ -42,6 +52,10 @@ impl Unifier {
         let Some(pair) = self.planned(call.site, call.bytes, |pair| pair.host) else {
             return AllocDecision::Forward;
         };
+        if call.page_locked != self.pairs[pair].page_locked {
+            self.retire(&mut self.lock(), pair, Deviation::OtherKind);
+            return AllocDecision::Forward;
+        }
         let asked = Asked { pair, side: Side::Host, align: call.align, zeroed: call.zeroed, thread: call.thread };
         self.allocate(cuda, device, asked)
     }
@@ -66,7 +80,7 @@ impl Unifier {
             return FreeDecision::Forward;
         }
         let quiet = !cuda.has_error();
-        let decision = self.free(cuda, address, Side::Host, false);
+        let decision = self.free(cuda, address, Side::Host, Waits::No);
         if quiet && matches!(decision, FreeDecision::Done(Err(_))) {
             // free reports nothing, so the program must not find an error that it did not cause.
             cuda.forget_error();
@@ -74,17 +88,27 @@ impl Unifier {
         decision
     }
 
+    /// cudaFreeHost(address), before the real call.
+    pub fn page_locked_free(&self, cuda: &impl Cuda, address: usize) -> FreeDecision {
+        if !self.near.may_start(address) {
+            return FreeDecision::Forward;
+        }
+        // Drivers wait for the device here, though no documentation says so: programs may count on it unawares.
+        self.free(cuda, address, Side::Host, Waits::ForDevice)
+    }
+
     /// cudaFree(address), or cudaFreeAsync, before the real call.
     pub fn device_free(&self, cuda: &impl Cuda, address: usize, asynchronous: bool) -> FreeDecision {
         if !self.near.may_start(address) {
             return FreeDecision::Forward;
         }
-        self.free(cuda, address, Side::Device, asynchronous)
+        // cudaFree waits for the device, and programs count on it.
+        self.free(cuda, address, Side::Device, if asynchronous { Waits::No } else { Waits::ForDevice })
     }
 
     /// The enabled pair whose block at `site` has this size.
     fn planned(&self, site: Site, bytes: usize, side: impl Fn(&Pair) -> Site) -> Option<usize> {
-        if self.forked.load(Ordering::Acquire) {
+        if self.forked.load(Ordering::Acquire) || self.stopped.load(Ordering::Acquire) {
             return None;
         }
         let mut other_size = None;
@@ -227,7 +251,7 @@ impl Unifier {
         Ok(merged)
     }
 
-    fn free(&self, cuda: &impl Cuda, address: usize, side: Side, asynchronous: bool) -> FreeDecision {
+    fn free(&self, cuda: &impl Cuda, address: usize, side: Side, waits: Waits) -> FreeDecision {
         let Some(mut table) = self.lock_in_any_process() else {
             // Perhaps p, perhaps a block of the heap: to leak the one is better than to free the other.
             self.count(Deviation::ForkedChild);
@@ -241,8 +265,12 @@ impl Unifier {
             Side::Device => (&mut block.device, block.host),
         };
         if *mine != View::Live {
-            // Freed twice, or by the wrong function: what the real call makes of it is the program's own affair.
-            return FreeDecision::Forward;
+            // Freed twice, or by the wrong function. CUDA says no to that, and would not if it were given p, which the other view still needs.
+            drop(table);
+            return match side {
+                Side::Host => FreeDecision::Forward,
+                Side::Device => FreeDecision::Done(cuda.free(NO_BLOCK).and(Err(CudaError::INVALID_VALUE))),
+            };
         }
         *mine = View::Freed;
         if self.forked.load(Ordering::Acquire) {
@@ -253,9 +281,10 @@ impl Unifier {
         match other {
             View::Live => {
                 drop(table);
-                // cudaFree waits for the device, and programs count on it.
-                let waits = side == Side::Device && !asynchronous;
-                FreeDecision::Done(if waits { cuda.synchronize() } else { Ok(()) })
+                FreeDecision::Done(match waits {
+                    Waits::ForDevice => cuda.synchronize(),
+                    Waits::No => Ok(()),
+                })
             }
             View::Absent | View::Freed => {
                 if other == View::Absent {
@@ -324,7 +353,7 @@ mod tests {
         let _taken = unifier.lock();
         unifier.forked();
         for side in [Side::Host, Side::Device] {
-            assert_eq!(unifier.free(&Nobody, 0x1000, side, false), FreeDecision::Done(Ok(())));
+            assert_eq!(unifier.free(&Nobody, 0x1000, side, Waits::No), FreeDecision::Done(Ok(())));
         }
         assert_eq!(unifier.deviations(), [(Deviation::ForkedChild, 2)]);
     }

@@ -78,14 +78,17 @@ impl Unifier {
         if planned.is_none() {
             self.count(Deviation::UnknownCopySite);
         }
-        // An upload that may return early makes nobody wait. A download to the program's pageable memory returns when it is done, whatever its name.
+        // An upload that may return early makes nobody wait. A download to pageable memory returns when it is done, whatever its name; one to
+        // page-locked memory does not.
         let upload = match call.kind {
             CopyKind::HostToDevice => true,
             CopyKind::DeviceToHost => false,
             _ => planned.is_some_and(|site| site.way == Way::Upload),
         };
-        let waits = !(upload && call.asynchronous);
-        let waiting = waits.then(|| self.wait_of(planned.map(|site| site.wait), call.stream)).flatten();
+        let returns_early = call.asynchronous && (upload || self.pairs[block.pair].page_locked);
+        let planned = planned.map(|site| site.wait);
+        let waiting =
+            if returns_early { self.order_of(planned, call.stream) } else { self.wait_of(planned, call.stream) };
         let counters = &mut table.pairs[block.pair].counters;
         counters.copies_skipped += 1;
         counters.bytes_skipped += call.bytes as u64;
@@ -96,6 +99,18 @@ impl Unifier {
                 CopyDecision::SkipThenWait(waiting)
             }
         }
+    }
+
+    /// The wait that stands for a copy that makes nobody wait. Work of one stream that it waited for keeps its order without it; what it was
+    /// ordered behind by the rule of the legacy default stream does not.
+    fn order_of(&self, planned: Option<Wait>, stream: Stream) -> Option<Waiting> {
+        if !self.pending.joins(stream) {
+            return None;
+        }
+        if planned == Some(Wait::Covered) {
+            self.count(Deviation::WaitNotCovered);
+        }
+        Some(Waiting::Device)
     }
 
     /// The wait that stands for a copy.

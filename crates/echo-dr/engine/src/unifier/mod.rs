@@ -5,7 +5,8 @@
 //! - An address is p's only from the moment p is made until both of its views are freed (or the first is, if the second never came). All other
 //!   addresses are forwarded untouched.
 //! - A copy is skipped only if source and destination are one address of one p whose two views are alive. What the copy made the host wait for
-//!   is then waited for, unless the plan says that an earlier wait covers it *and* the waits of this run confirm that ([`Pending`]).
+//!   is then waited for, unless the plan says that an earlier wait covers it *and* the waits of this run confirm that ([`Pending`]). So is what an
+//!   asynchronous copy ordered without making anybody wait: work on both sides of the legacy default stream.
 //! - A copy with one end in p is made, and the host waits for it where the program's own memory would have made it wait.
 //! - What was not profiled is counted as a [`Deviation`]. One that shows that blocks may not be paired as when profiled switches the pair off
 //!   for new blocks; those that exist go on, since the program holds their addresses.
@@ -49,6 +50,7 @@ pub struct Unifier {
     device: AtomicI32,
     /// Another one has been used since: what waits for one device says nothing of the other, and streams of both may have one name.
     several: AtomicBool,
+    stopped: AtomicBool,
     /// Some p is managed memory that the host must not touch while any GPU work is in flight.
     exclusive: AtomicBool,
     deviations: [AtomicU64; Deviation::ALL.len()],
@@ -73,6 +75,7 @@ impl Unifier {
             forked: AtomicBool::new(false),
             device: AtomicI32::new(0),
             several: AtomicBool::new(false),
+            stopped: AtomicBool::new(false),
             exclusive: AtomicBool::new(false),
             deviations: std::array::from_fn(|_| AtomicU64::new(0)),
         }
@@ -132,6 +135,17 @@ impl Unifier {
         }
     }
 
+    /// The program asks CUDA about an address, gives advice on it or page-locks it. It is told of p; what it does then was not profiled.
+    pub fn queried(&self, address: usize) {
+        if !self.near.may_be_in(address) || self.forked.load(Ordering::Acquire) {
+            return;
+        }
+        let mut table = self.lock();
+        if let Some(pair) = table.containing(address).map(|block| block.pair) {
+            self.retire(&mut table, pair, Deviation::Queried);
+        }
+    }
+
     /// GPU work was put into a stream: a launch, a graph, a set, a host function. Told after the call.
     pub fn launched(&self, stream: Stream) {
         self.pending.launched(stream);
@@ -169,7 +183,9 @@ impl Unifier {
             return ResetDecision::Forward;
         }
         let mut table = self.lock();
-        if let Some(pair) = table.blocks().iter().find(|block| block.host == View::Live).map(|block| block.pair) {
+        // Page-locked memory would go with the reset, as device memory does.
+        let stays = |block: &&Block| block.host == View::Live && !self.pairs[block.pair].page_locked;
+        if let Some(pair) = table.blocks().iter().find(stays).map(|block| block.pair) {
             self.retire(&mut table, pair, Deviation::ResetPostponed);
             return ResetDecision::WaitInstead;
         }
@@ -181,7 +197,7 @@ impl Unifier {
                 return ResetDecision::Forward;
             };
             drop(table);
-            // Device memory would go with the reset; what is left of p goes now.
+            // What the program had here would go with the reset; what is left of p goes now.
             let _ = block.merged.release(cuda);
             table = self.lock();
         }
@@ -199,6 +215,11 @@ impl Unifier {
     /// This process is the child of a fork: nothing is merged any more, and merged blocks are never released.
     pub fn forked(&self) {
         self.forked.store(true, Ordering::Release);
+    }
+
+    /// No new blocks are merged any more; those that exist go on.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::Release);
     }
 
     /// What happened to each enabled pair.

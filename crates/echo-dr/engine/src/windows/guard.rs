@@ -76,6 +76,8 @@ struct Slot {
     applied: AtomicU8,
     /// The host has written since this was last cleared.
     dirty: AtomicBool,
+    /// The pages could not be given a protection.
+    unguarded: AtomicBool,
     wrong: Note,
     doubtful: Note,
     in_flight: Note,
@@ -148,7 +150,7 @@ impl Guard {
         for level in [&slot.level, &slot.applied] {
             level.store(byte(Protection::Open), Ordering::Relaxed);
         }
-        for flag in [&slot.tolerant, &slot.flight, &slot.dirty] {
+        for flag in [&slot.tolerant, &slot.flight, &slot.dirty, &slot.unguarded] {
             flag.store(false, Ordering::Relaxed);
         }
         for note in [&slot.wrong, &slot.doubtful, &slot.in_flight, &slot.borrower] {
@@ -235,6 +237,11 @@ impl Guard {
         self.slots[id.0].doubtful.take()
     }
 
+    /// The pages could not be given a protection.
+    pub(super) fn take_unguarded(&self, id: SlotId) -> bool {
+        self.slots[id.0].unguarded.swap(false, Ordering::AcqRel)
+    }
+
     /// An access while GPU work was in flight.
     pub(super) fn take_in_flight(&self, id: SlotId) -> Option<Seen> {
         self.slots[id.0].in_flight.take()
@@ -318,7 +325,9 @@ impl Guard {
     fn protect(&self, memory: &impl Memory, slot: &Slot, level: Protection) {
         let start = slot.start.load(Ordering::Relaxed);
         slot.applied.store(byte(level), Ordering::Release);
-        memory.protect(start, slot.end.load(Ordering::Relaxed) - start, level);
+        if !memory.protect(start, slot.end.load(Ordering::Relaxed) - start, level) {
+            slot.unguarded.store(true, Ordering::Release);
+        }
     }
 }
 

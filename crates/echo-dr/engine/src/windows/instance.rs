@@ -6,7 +6,7 @@
 //! | stage | means | h's pages |
 //! | --- | --- | --- |
 //! | [`Stage::Fresh`] | nothing was copied yet | a write is noted |
-//! | [`Stage::Open`] | the GPU may be using d: the pair's window | closed; of an input, reads are on trial |
+//! | [`Stage::Open`] | the GPU may be using d: the pair's window | closed; of an input, or if a stream opened it that is not the pair's, reads are on trial |
 //! | [`Stage::Shut`] | h and d held the same bytes when the window closed | a write is noted |
 //!
 //! - Upload: d must hold what it did when the window closed (or when h came to be), else the GPU wrote d outside of windows and, merged,
@@ -19,8 +19,13 @@
 //! The last rule goes further than "until the next synchronization": after a wait the GPU may use d again without another upload, so a window
 //! that was closed by a wait opens again with the next launch.
 //!
-//! What this can't see: a kernel that writes d and itself brings back what was there, while the host reads an input on trial; and kernels of a stream
-//! that is ordered with the pair's by other means than events, the default stream or waits of the host.
+//! Work of any stream may use d, whatever its arguments are: pointers can lie in memory. One case is excepted, or no two pairs of a program that
+//! overlaps streams could be merged: while an asynchronous upload of d is on its way in a stream of the program's, and nothing can have
+//! told another such stream when it is done (no wait of the host, no event, no host function, nothing in the default stream since), work of that
+//! other stream can't use d, since it would race with the upload.
+//!
+//! What this can't see: a kernel that writes d, and itself or one before the host's next wait brings back what was there, while the host reads an input
+//! on trial; and a host that learns of the end of an upload by polling memory that a kernel writes.
 
 use echo_dr_format::event::Stream;
 use echo_dr_format::finding::Trouble;
@@ -40,7 +45,7 @@ pub(super) enum Stage {
     Open {
         /// GPU work was begun since it opened.
         launched: bool,
-        /// An asynchronous download was begun.
+        /// An asynchronous download was begun, and no work on d since.
         downloading: bool,
         /// Launches when h and d were last compared.
         compared: u64,
@@ -76,6 +81,8 @@ pub(super) struct Instance {
     pub(super) pair: usize,
     pub(super) direction: Direction,
     pub(super) bytes: usize,
+    /// Work that the GPU had been given when the pages of h were opened for a copy.
+    pub(super) lent: u64,
     pub(super) host: Option<Host>,
     pub(super) device: Option<Device>,
     /// h was written after the last copy, and freed: d's next reader would see that.
@@ -84,7 +91,24 @@ pub(super) struct Instance {
     pub(super) defined: bool,
     /// Stream of its copies.
     pub(super) stream: Option<Stream>,
+    /// Number of its last upload's work, if that was asynchronous.
+    pub(super) upload: Option<u64>,
+    /// Other streams of the program's with work that may use d, and that may be pending.
+    pub(super) users: Vec<Stream>,
+    /// In this window the host's reads are allowed, and judged later by what d holds then.
+    pub(super) trial: bool,
     pub(super) stage: Stage,
+}
+
+/// What work does with d.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Use {
+    /// Nobody knows: a kernel.
+    Perhaps,
+    /// It reads d: a copy to elsewhere.
+    Reads,
+    /// It writes d: a set, a copy from elsewhere.
+    Writes,
 }
 
 /// What an instance needs to look at.
@@ -92,8 +116,10 @@ pub(super) struct Scene<'a, M> {
     pub(super) memory: &'a M,
     pub(super) guard: &'a Guard,
     pub(super) pending: &'a Pending,
-    /// Some stream waits for another one, so work of any stream may use any block.
+    /// Streams are ordered by events or by host functions, so work of any stream may use any block.
     pub(super) joined: bool,
+    /// Launches when the host last waited by a call that is no wait (freeing memory waits for the device).
+    pub(super) hidden: u64,
 }
 
 impl Instance {
@@ -105,7 +131,7 @@ impl Instance {
         }
         if self.defined && self.direction == Direction::Output {
             // d has, or will have, a value for h. What the host does with h before the download is lost, and merged it would not be.
-            self.open(scene, true);
+            self.open(scene, true, false);
         } else if let Some(host) = self.host {
             let busy = self.defined && !self.idle(scene);
             self.stage = Stage::Fresh { busy };
@@ -129,25 +155,35 @@ impl Instance {
     }
 
     /// After it.
-    pub(super) fn uploaded<M: Memory>(&mut self, scene: &Scene<'_, M>, stream: Stream) {
+    pub(super) fn uploaded<M: Memory>(&mut self, scene: &Scene<'_, M>, stream: Stream, asynchronous: bool) {
         self.stream = Some(stream);
+        self.upload = asynchronous.then(|| scene.pending.last(stream));
         if let Some(host) = self.host {
             scene.guard.clean(host.slot);
         }
-        self.open(scene, false);
+        self.open(scene, false, false);
     }
 
-    /// Before the pair's download.
-    pub(super) fn downloading<M: Memory>(&mut self, scene: &Scene<'_, M>) -> Option<Trouble> {
+    /// Before the pair's download. Reads that were on trial are judged while h and d are still two.
+    pub(super) fn downloading<M: Memory>(&mut self, scene: &Scene<'_, M>) -> Option<(Trouble, Option<Seen>)> {
         let host = self.host?;
+        if scene.joined
+            && let Some(device) = self.device
+        {
+            // A function of the host that the stream calls before the copy must find the pages as they are: this waits for it.
+            let _ = scene.memory.device_digest(device.address, self.bytes);
+        }
+        if let Some((trouble, seen)) = self.settle(scene) {
+            return Some((trouble, Some(seen)));
+        }
         let lost = scene.guard.is_dirty(host.slot) && !self.equal(scene);
         // Nothing kept the host from reading h since the GPU wrote d, and merged it would have read that.
         let early =
             matches!(self.stage, Stage::Fresh { .. }) && self.device.is_some_and(|device| self.wrote(scene, device));
         scene.guard.lend(scene.memory, host.slot, true);
         match (lost, early) {
-            (true, _) => Some(Trouble::HostWriteLost),
-            (false, true) => Some(Trouble::DeviceWriteLost),
+            (true, _) => Some((Trouble::HostWriteLost, None)),
+            (false, true) => Some((Trouble::DeviceWriteLost, None)),
             (false, false) => None,
         }
     }
@@ -158,28 +194,38 @@ impl Instance {
         let Some(host) = self.host else { return };
         scene.guard.clean(host.slot);
         if asynchronous {
+            self.open(scene, true, false);
             self.stage = Stage::Open { launched: true, downloading: true, compared: u64::MAX };
-            self.close_pages(scene);
         } else if self.idle(scene) {
             self.shut(scene, scene.memory.host_digest(host.address, self.bytes));
         } else {
-            // Work of other streams may still read d: the host may read h, and must not write it.
-            self.stage = Stage::Open { launched: true, downloading: false, compared: u64::MAX };
+            self.readable(scene);
+        }
+    }
+
+    /// h and d are the same, and work of other streams may still read d: the host may read h, and must not write it.
+    fn readable<M: Memory>(&mut self, scene: &Scene<'_, M>) {
+        self.stage = Stage::Open { launched: true, downloading: false, compared: u64::MAX };
+        self.trial = true;
+        if let Some(host) = self.host {
             scene.guard.set(scene.memory, host.slot, Protection::ReadOnly, true);
         }
     }
 
-    /// Work is about to be put into a stream. `known`: it is known to write d. Reads that were on trial are judged first, since later work could
-    /// bring back what earlier work changed.
+    /// Work is about to be put into a stream. Reads that were on trial are judged first, since later work could bring back what earlier work changed.
     pub(super) fn launched<M: Memory>(
         &mut self,
         scene: &Scene<'_, M>,
         stream: Stream,
-        known: bool,
+        does: Use,
     ) -> Option<(Trouble, Option<Seen>)> {
         self.device?;
-        if !known && !self.may_use(stream, scene.joined) {
+        if does == Use::Perhaps && !self.may_use(scene, stream) {
             return None;
+        }
+        let foreign = self.is_foreign(stream);
+        if foreign && !self.users.contains(&stream) {
+            self.users.push(stream);
         }
         if self.shows_host_write(scene) {
             return Some((Trouble::LaunchAfterHostWrite, None));
@@ -203,10 +249,20 @@ impl Instance {
             }
         }
         match &mut self.stage {
-            Stage::Open { launched, .. } => *launched = true,
-            Stage::Fresh { .. } | Stage::Shut { .. } => self.open(scene, true),
+            Stage::Open { launched, downloading, compared } => {
+                *launched = true;
+                // What d holds when the host waits is no longer what is being downloaded.
+                *downloading = false;
+                // Where h and d are known to differ, the pages are closed to reads too.
+                if *compared == u64::MAX {
+                    self.trial &= foreign || self.direction == Direction::Input;
+                    self.close_pages(scene);
+                }
+            }
+            // Work of another stream is less likely to be the pair's, so a read of h meanwhile is judged by what it does.
+            Stage::Fresh { .. } | Stage::Shut { .. } => self.open(scene, true, foreign),
         }
-        if known {
+        if does == Use::Writes {
             self.close_pages_strictly(scene);
         }
         None
@@ -221,7 +277,14 @@ impl Instance {
         }
         let Stage::Open { launched: true, downloading, compared } = self.stage else { return None };
         let launches = scene.pending.launches();
-        if compared == launches || !self.idle(scene) {
+        if compared == launches {
+            return None;
+        }
+        if !self.idle(scene) {
+            if downloading && self.stream.is_some_and(|mine| scene.pending.idle_where(|stream| stream == mine)) {
+                scene.guard.clean(host.slot);
+                self.readable(scene);
+            }
             return None;
         }
         let digest = scene.memory.host_digest(host.address, self.bytes);
@@ -291,22 +354,24 @@ impl Instance {
         scene.memory.device_digest(device.address, self.bytes) == Some(host)
     }
 
-    fn open<M: Memory>(&mut self, scene: &Scene<'_, M>, launched: bool) {
+    fn open<M: Memory>(&mut self, scene: &Scene<'_, M>, launched: bool, trial: bool) {
         self.stage = Stage::Open { launched, downloading: false, compared: u64::MAX };
+        self.trial = trial || self.direction == Direction::Input;
         self.close_pages(scene);
     }
 
     fn shut<M: Memory>(&mut self, scene: &Scene<'_, M>, digest: u64) {
         self.stage = Stage::Shut { digest };
+        self.users.clear();
         if let Some(host) = self.host {
             scene.guard.set(scene.memory, host.slot, Protection::ReadOnly, false);
         }
     }
 
-    /// Closed; the host's reads of an input are allowed on trial, since a GPU that only reads d is not in their way.
+    /// Closed; where reads are on trial they are allowed, since a GPU that only reads d is not in their way.
     fn close_pages<M: Memory>(&self, scene: &Scene<'_, M>) {
         if let Some(host) = self.host {
-            scene.guard.set(scene.memory, host.slot, Protection::Closed, self.direction == Direction::Input);
+            scene.guard.set(scene.memory, host.slot, Protection::Closed, self.trial);
         }
     }
 
@@ -318,11 +383,26 @@ impl Instance {
 
     /// No work that may use d is pending.
     fn idle<M: Memory>(&self, scene: &Scene<'_, M>) -> bool {
-        scene.pending.idle_where(|stream| self.may_use(stream, scene.joined))
+        scene.pending.idle_where(|stream| self.is_users(scene, stream))
     }
 
-    /// Work of this stream may use d: it is the stream of the pair's copies, or ordered with it.
-    fn may_use(&self, stream: Stream, joined: bool) -> bool {
-        joined || self.stream.is_none_or(|mine| mine == stream || !mine.is_own() || !stream.is_own())
+    /// Work of this stream may have used d.
+    fn is_users<M: Memory>(&self, scene: &Scene<'_, M>, stream: Stream) -> bool {
+        scene.joined || !self.is_foreign(stream) || self.users.contains(&stream)
+    }
+
+    /// Another stream than that of the pair's copies, and nothing about the two says that they wait for each other.
+    fn is_foreign(&self, stream: Stream) -> bool {
+        self.stream.is_some_and(|mine| mine != stream && mine.is_own() && stream.is_own())
+    }
+
+    /// Work that is put into this stream now may use d. (See the module.)
+    fn may_use<M: Memory>(&self, scene: &Scene<'_, M>, stream: Stream) -> bool {
+        let (Some(mine), Some(upload)) = (self.stream, self.upload) else { return true };
+        scene.joined
+            || !self.is_foreign(stream)
+            || scene.hidden >= upload
+            || scene.pending.is_done(mine, upload)
+            || scene.pending.last(Stream::LEGACY) > upload
     }
 }

@@ -24,8 +24,10 @@ impl Protection {
 /// What validation needs done. All of it may be called while [`crate::Windows`] holds its lock, so none of it may come back; [`crate::Windows::touched`], which a
 /// fault handler calls, takes no lock.
 pub trait Memory {
-    /// `mprotect` of whole pages.
-    fn protect(&self, start: usize, bytes: usize, protection: Protection);
+    /// `mprotect` of whole pages. False if they did not change: accesses may go unseen then.
+    fn protect(&self, start: usize, bytes: usize, protection: Protection) -> bool;
+    /// Waits until the device has done everything.
+    fn drain(&self);
     /// A hash of host memory, which may be protected at the time: the program's threads must not see it opened.
     fn host_digest(&self, address: usize, bytes: usize) -> u64;
     /// The same hash of device memory, after all work of the device is done. `None` if it can't be read.

@@ -5,6 +5,12 @@
 //!
 //! With `exclusive`, h is closed besides whenever GPU work of any kind is in flight: an access then does not reject the pair, but managed memory
 //! must not be used for it on devices that forbid such accesses (S5).
+//!
+//! **What the GPU does with h.** Merged, a kernel that uses h without a copy would use d. A validation run gives the program host blocks that
+//! the GPU can't reach (those of page-locked pairs too, which are none for CUDA then), so such a kernel fails, whatever way the address came to it: see
+//! [`Windows::device_failed`]. Where the GPU reaches all memory of the process it has the host's page tables, or keeps to them: h is closed while
+//! GPU work is in flight, so it fails there too. The host opens h by an access in flight, which is noted as not exclusive; from then on nobody
+//! knows what the GPU does, and the pair is rejected by [`crate::judge`].
 
 mod guard;
 mod instance;
@@ -25,7 +31,7 @@ use crate::matcher::{Arrival, Matcher, Rule, Side};
 use crate::pending::{Pending, WaitToken};
 pub use guard::Loan;
 use guard::{Guard, Seen, SlotId};
-use instance::{Device, Host, Instance, Scene, Stage};
+use instance::{Device, Host, Instance, Scene, Stage, Use};
 pub use memory::{Fault, Memory, Protection};
 use watch::{PairWatch, Watch};
 
@@ -35,6 +41,8 @@ pub struct Windows {
     /// The pairs that are not rejected yet.
     pairs: Vec<Pair>,
     exclusive: bool,
+    /// The GPU reaches all memory of the process, so pages that a call opens are open to it.
+    reaches_all: bool,
     guard: Guard,
     pending: Pending,
     forked: AtomicBool,
@@ -58,11 +66,17 @@ impl Windows {
             findings: Vec::new(),
             next_key: 0,
             joined: false,
+            hidden: 0,
             flying: false,
+            begun: 0,
+            told: 0,
+            failed: false,
         };
+        let device = plan.context.device.as_ref();
         Self {
             pairs,
             exclusive,
+            reaches_all: exclusive && device.is_some_and(|device| device.attributes.pageable_memory_access),
             guard: Guard::new(page_size),
             pending: Pending::default(),
             forked: AtomicBool::new(false),
@@ -114,6 +128,14 @@ impl Windows {
         });
     }
 
+    /// A host block was allocated that could not have pages of its own.
+    pub fn host_unwatched(&self, site: Site, bytes: usize) {
+        let Some(pair) = self.planned(site, bytes, |pair| pair.host) else { return };
+        if let Some(mut watch) = self.lock() {
+            watch.pairs[pair].seen.unwatched += 1;
+        }
+    }
+
     /// A device block was allocated.
     pub fn device_alloc(&self, memory: &impl Memory, site: Site, address: usize, bytes: usize, thread: u64) {
         let Some(pair) = self.planned(site, bytes, |pair| pair.device) else { return };
@@ -139,6 +161,9 @@ impl Windows {
             return;
         }
         let Some(mut watch) = self.lock() else { return };
+        if self.reaches_all {
+            memory.drain();
+        }
         self.absorb(&mut watch, memory);
         let is_it = |instance: &Instance| instance.host.is_some_and(|host| host.address == address);
         if let Some(place) = watch.instances.iter().position(is_it) {
@@ -146,7 +171,7 @@ impl Windows {
             if watch.instances.get(place).is_none_or(|instance| !is_it(instance)) {
                 return;
             }
-            let scene = self.scene(memory, watch.joined);
+            let scene = self.scene(memory, &watch);
             let (pair, key) = (watch.instances[place].pair, watch.instances[place].key);
             watch.pairs[pair].matcher.leave(key);
             watch.instances[place].host_freed(&scene);
@@ -160,7 +185,6 @@ impl Windows {
     pub fn device_free(&self, memory: &impl Memory, address: usize) {
         let Some(mut watch) = self.lock() else { return };
         self.absorb(&mut watch, memory);
-        let joined = watch.joined;
         let is_it = |instance: &Instance| instance.device.is_some_and(|device| device.address == address);
         self.settle(&mut watch, memory, address);
         if let Some(place) = watch.instances.iter().position(is_it) {
@@ -170,7 +194,8 @@ impl Windows {
             if watch.instances[place].host.is_none() {
                 watch.instances.swap_remove(place);
             } else {
-                watch.instances[place].device_freed(&self.scene(memory, joined));
+                let scene = self.scene(memory, &watch);
+                watch.instances[place].device_freed(&scene);
             }
         }
     }
@@ -179,15 +204,20 @@ impl Windows {
     pub fn copying(&self, memory: &impl Memory, call: &Copy) {
         let Some(mut watch) = self.lock() else { return };
         self.absorb(&mut watch, memory);
-        let scene = self.scene(memory, watch.joined);
+        let scene = self.scene(memory, &watch);
         let mut troubles = Vec::new();
         if let Some((place, way)) = self.link(&watch, call) {
+            if self.reaches_all {
+                // The call needs the pages open, so what may use them must have ended.
+                memory.drain();
+                watch.instances[place].lent = watch.told;
+            }
             let instance = &mut watch.instances[place];
             let trouble = match way {
-                Way::Upload => instance.uploading(&scene),
+                Way::Upload => instance.uploading(&scene).map(|trouble| (trouble, None)),
                 Way::Download => instance.downloading(&scene),
             };
-            troubles.extend(trouble.map(|trouble| (instance.pair, trouble, None)));
+            troubles.extend(trouble.map(|(trouble, seen)| (instance.pair, trouble, seen)));
         } else {
             let pieces = [(call.dst, true), (call.src, false)];
             for (address, writes) in pieces {
@@ -202,15 +232,12 @@ impl Windows {
                     }
                 }
             }
-            // A copy of d to other memory reads d as a kernel would.
-            for instance in watch.instances.iter().filter(|instance| instance.has_device_in(call.src, call.bytes)) {
-                if instance.shows_host_write(&scene) {
-                    troubles.push((instance.pair, Trouble::LaunchAfterHostWrite, None));
+            // A copy of d to other memory, or from it into d, is work on d as a kernel is.
+            for (address, does) in [(call.src, Use::Reads), (call.dst, Use::Writes)] {
+                for instance in watch.instances.iter_mut().filter(|it| it.has_device_in(address, call.bytes)) {
+                    let trouble = instance.launched(&scene, call.stream, does);
+                    troubles.extend(trouble.map(|(trouble, seen)| (instance.pair, trouble, seen)));
                 }
-            }
-            for instance in watch.instances.iter_mut().filter(|instance| instance.has_device_in(call.dst, call.bytes)) {
-                let trouble = instance.launched(&scene, call.stream, true);
-                troubles.extend(trouble.map(|(trouble, seen)| (instance.pair, trouble, seen)));
             }
             self.absorb(&mut watch, memory);
         }
@@ -230,8 +257,19 @@ impl Windows {
             self.pending.copied(token, call.stream);
         }
         let Some(mut watch) = self.lock() else { return };
-        let scene = self.scene(memory, watch.joined);
+        let scene = self.scene(memory, &watch);
         if let Some((place, way)) = self.link(&watch, call) {
+            if self.reaches_all && call.asynchronous {
+                // Such a device may copy from and to the pages themselves, after the call.
+                memory.drain();
+            }
+            let instance = &watch.instances[place];
+            if self.reaches_all && instance.lent != watch.begun {
+                // Another thread gave the GPU work while the pages were open.
+                let pair = instance.pair;
+                watch.pairs[pair].seen.exclusive_watched = false;
+                self.find(&mut watch, pair, Trouble::NotExclusive(Access::CudaCall), Some(Seen::at(call.site)));
+            }
             let instance = &mut watch.instances[place];
             let was_open = matches!(instance.stage, Stage::Open { .. });
             match way {
@@ -240,7 +278,7 @@ impl Windows {
                         self.guard.restore(memory, host.slot);
                     }
                 }
-                Way::Upload => instance.uploaded(&scene, call.stream),
+                Way::Upload => instance.uploaded(&scene, call.stream, call.asynchronous),
                 Way::Download => instance.downloaded(&scene, call.stream, call.asynchronous),
             }
             watch.count(place, was_open);
@@ -266,6 +304,33 @@ impl Windows {
     /// Work (a set, too) was put into the stream.
     pub fn launched(&self, stream: Stream) {
         self.pending.launched(stream);
+        if let Some(mut watch) = self.lock() {
+            watch.told += 1;
+        }
+    }
+
+    /// A CUDA call reports that the GPU failed, in a way from which a context does not recover. The program did not fail when profiled, with host
+    /// blocks that the GPU can reach: a kernel uses one of those without a copy, and nobody says which.
+    pub fn device_failed(&self, memory: &impl Memory) {
+        let Some(mut watch) = self.lock() else { return };
+        if std::mem::replace(&mut watch.failed, true) {
+            return;
+        }
+        self.absorb(&mut watch, memory);
+        for pair in (0..self.pairs.len()).filter(|&pair| self.pairs[pair].page_locked || self.reaches_all) {
+            if watch.is_rejected(pair) {
+                // Its blocks are still such that the GPU can't reach them, and that the run went wrong concerns the other pairs.
+                self.find(&mut watch, pair, Trouble::ReachedByGpu, None);
+            } else {
+                self.reject(&mut watch, memory, pair, Trouble::ReachedByGpu, None);
+            }
+        }
+    }
+
+    /// Outside of this run the GPU could reach some host block that is watched.
+    #[must_use]
+    pub fn keeps_from_gpu(&self) -> bool {
+        self.reaches_all || self.pairs.iter().any(|pair| pair.page_locked)
     }
 
     /// A stream was created.
@@ -278,10 +343,17 @@ impl Windows {
         self.pending.recorded(event, stream, token);
     }
 
-    /// A stream waits for an event of another one.
+    /// A stream waits for an event of another one, or calls a function of the host, which may order anything.
     pub fn joined(&self) {
         if let Some(mut watch) = self.lock() {
             watch.joined = true;
+        }
+    }
+
+    /// A call is made that waits for the device, or may, though that is not what it is for: it frees memory, say.
+    pub fn may_wait(&self) {
+        if let Some(mut watch) = self.lock() {
+            watch.hidden = self.pending.launches();
         }
     }
 
@@ -302,7 +374,7 @@ impl Windows {
 
     /// Something the program waited for is done: windows whose work is done with it close.
     fn close(&self, watch: &mut Watch, memory: &impl Memory) {
-        let scene = self.scene(memory, watch.joined);
+        let scene = self.scene(memory, watch);
         let mut troubles = Vec::new();
         for place in 0..watch.instances.len() {
             let was_open = matches!(watch.instances[place].stage, Stage::Open { .. });
@@ -338,6 +410,20 @@ impl Windows {
         findings
     }
 
+    /// CUDA is about to end, in the process's exit, and with it all memory that it gave: what is still open is judged, and no host block of a pair may be
+    /// touched any more.
+    pub fn leaving(&self, memory: &impl Memory) {
+        let Some(mut watch) = self.lock() else { return };
+        self.absorb(&mut watch, memory);
+        let hosts: Vec<Host> = watch.instances.iter().filter_map(|instance| instance.host).collect();
+        for host in hosts {
+            self.settle(&mut watch, memory, host.address);
+            if watch.instances.iter().any(|instance| instance.host.is_some_and(|it| it.address == host.address)) {
+                self.guard.set(memory, host.slot, Protection::Closed, false);
+            }
+        }
+    }
+
     /// The run ends: what is still open is judged, while the device can still be read if possible. The last findings, and what was seen of each
     /// pair.
     #[must_use]
@@ -371,7 +457,7 @@ impl Windows {
         if let Arrival::Partner(key) = arrival
             && let Some(place) = watch.instances.iter().position(|instance| instance.key == key)
         {
-            let scene = self.scene(memory, watch.joined);
+            let scene = self.scene(memory, watch);
             put(&mut watch.instances[place]);
             watch.instances[place].complete(&scene);
             watch.pairs[pair].seen.buffers += 1;
@@ -387,11 +473,15 @@ impl Windows {
             pair,
             direction,
             bytes,
+            lent: 0,
             host: None,
             device: None,
             host_wrote: false,
             defined: false,
             stream: None,
+            upload: None,
+            users: Vec::new(),
+            trial: false,
             stage: Stage::Fresh { busy: false },
         };
         put(&mut instance);
@@ -419,16 +509,20 @@ impl Windows {
     /// GPU work is about to begin, of which it may be known what it writes.
     fn work(&self, memory: &impl Memory, stream: Stream, writes: Option<(usize, usize)>) {
         let Some(mut watch) = self.lock() else { return };
+        watch.begun += 1;
         self.absorb(&mut watch, memory);
-        let scene = self.scene(memory, watch.joined);
+        let scene = self.scene(memory, &watch);
         let mut troubles = Vec::new();
         for place in 0..watch.instances.len() {
             let instance = &mut watch.instances[place];
             let was_open = matches!(instance.stage, Stage::Open { .. });
-            let known = writes.is_some_and(|(dst, bytes)| instance.has_device_in(dst, bytes));
             // A set touches what it sets, and nothing else.
-            if writes.is_none() || known {
-                let trouble = instance.launched(&scene, stream, known);
+            let does = match writes {
+                Some((dst, bytes)) => instance.has_device_in(dst, bytes).then_some(Use::Writes),
+                None => Some(Use::Perhaps),
+            };
+            if let Some(does) = does {
+                let trouble = instance.launched(&scene, stream, does);
                 troubles.extend(trouble.map(|(trouble, seen)| (instance.pair, trouble, seen)));
             }
             watch.count(place, was_open);
@@ -466,7 +560,7 @@ impl Windows {
 
     /// Judges the reads that were on trial of the pair with a block at `address`.
     fn settle(&self, watch: &mut Watch, memory: &impl Memory, address: usize) {
-        let scene = self.scene(memory, watch.joined);
+        let scene = self.scene(memory, watch);
         let is_it = |instance: &&mut Instance| {
             instance.host.is_some_and(|host| host.address == address)
                 || instance.device.is_some_and(|device| device.address == address)
@@ -485,6 +579,7 @@ impl Windows {
             .filter_map(|instance| instance.host.map(|host| (instance.pair, host.slot)))
             .collect();
         for (pair, slot) in slots {
+            watch.pairs[pair].seen.unwatched += u64::from(self.guard.take_unguarded(slot));
             if let Some(seen) = self.guard.take_in_flight(slot) {
                 // Once is enough to know, so the rest of the run is spared the faults.
                 watch.pairs[pair].seen.exclusive_watched = false;
@@ -517,8 +612,9 @@ impl Windows {
         watch.findings.push(Finding { time: 0, pair: self.pairs[pair].id, trouble, site, offset });
     }
 
-    fn scene<'a, M: Memory>(&'a self, memory: &'a M, joined: bool) -> Scene<'a, M> {
-        Scene { memory, guard: &self.guard, pending: &self.pending, joined }
+    fn scene<'a, M: Memory>(&'a self, memory: &'a M, watch: &Watch) -> Scene<'a, M> {
+        let Watch { joined, hidden, .. } = *watch;
+        Scene { memory, guard: &self.guard, pending: &self.pending, joined, hidden }
     }
 
     /// What is watched; `None` in the child of a fork.

@@ -16,7 +16,15 @@ pub(super) struct Watch {
     pub(super) findings: Vec<Finding>,
     pub(super) next_key: u64,
     pub(super) joined: bool,
+    /// Launches when the host last made a call that may wait for them without saying so.
+    pub(super) hidden: u64,
     pub(super) flying: bool,
+    /// Kernels, graphs, sets and host functions that the program began to give the GPU.
+    pub(super) begun: u64,
+    /// Those whose calls have come back.
+    pub(super) told: u64,
+    /// The GPU has failed.
+    pub(super) failed: bool,
 }
 
 /// What is known of one pair.

@@ -227,13 +227,83 @@ fn edr309_freed_between() {
     declined(&tracer, "freed-between");
 }
 
-#[test]
-fn edr310_page_locked() {
+/// Blocks of which the host's is page-locked.
+fn locked() -> Tracer {
     let mut tracer = Tracer::new();
     tracer.host(HOST, H, BYTES, HostKind::PageLocked).cuda_malloc(D);
+    tracer
+}
+
+#[test]
+fn page_locked_host_blocks_are_a_pair() {
+    let mut tracer = locked();
     round(&mut tracer);
-    round(&mut tracer);
-    declined(&tracer, "page-locked");
+    round(&mut tracer).cuda_free(D).free(H);
+    let pair = &accepted(&tracer).pairs[0];
+    assert!(pair.page_locked);
+    assert_eq!(pair.copies.iter().map(|copy| copy.wait).collect::<Vec<_>>(), [Wait::Covered, Wait::Device]);
+    assert!(!accepted(&rounds()).pairs[0].page_locked);
+}
+
+#[test]
+fn asynchronous_copies_of_page_locked_memory_leave_no_wait() {
+    for kind in [HostKind::PageLocked, HostKind::Heap] {
+        let mut tracer = Tracer::new();
+        tracer.host(HOST, H, BYTES, kind).cuda_malloc(D);
+        for _ in 0..2 {
+            tracer.copy_in(UPLOAD, (D, H, BYTES), CopyKind::HostToDevice, STREAM, true, Shape::Linear).launch(STREAM);
+            tracer.copy_in(DOWNLOAD, (H, D, BYTES), CopyKind::DeviceToHost, STREAM, true, Shape::Linear);
+            tracer.call(Site(0x98), Call::Wait { on: WaitFor::Stream(STREAM) });
+        }
+        let download = if kind == HostKind::PageLocked { Wait::Covered } else { Wait::Stream };
+        let waits: Vec<_> = accepted(&tracer).pairs[0].copies.iter().map(|copy| copy.wait).collect();
+        assert_eq!(waits, [Wait::Covered, download], "{kind:?}");
+    }
+}
+
+/// The legacy default stream and the others wait for each other. A copy that goes takes that order with it.
+#[test]
+fn a_copy_that_orders_streams_leaves_a_wait() {
+    for (of_copy, of_work) in [(Stream::LEGACY, STREAM), (STREAM, Stream::LEGACY)] {
+        for non_blocking in [false, true] {
+            let mut tracer = locked();
+            tracer.call(Site(0), Call::StreamCreate { stream: STREAM, non_blocking });
+            for _ in 0..2 {
+                tracer.launch(of_work);
+                tracer.copy_in(DOWNLOAD, (H, D, BYTES), CopyKind::DeviceToHost, of_copy, true, Shape::Linear).wait();
+            }
+            let expected = if non_blocking { Wait::Covered } else { Wait::Device };
+            assert_eq!(accepted(&tracer).pairs[0].copies[0].wait, expected, "{of_copy:?} {of_work:?}");
+        }
+    }
+}
+
+#[test]
+fn edr310_used_as_device_memory() {
+    let call = |dst, src, kind| Call::Copy {
+        dst,
+        src,
+        bytes: BYTES,
+        kind,
+        stream: Stream::LEGACY,
+        asynchronous: false,
+        shape: Shape::Linear,
+    };
+    const ELSEWHERE: u64 = 0x500_0000;
+    for what in [
+        Call::Set { dst: H, bytes: BYTES, stream: Stream::LEGACY },
+        call(D, H, CopyKind::DeviceToDevice),
+        call(H, D, CopyKind::DeviceToDevice),
+        call(ELSEWHERE, H, CopyKind::DeviceToHost),
+        call(H, ELSEWHERE, CopyKind::HostToDevice),
+        call(ELSEWHERE, H, CopyKind::HostToHost),
+        call(H, ELSEWHERE, CopyKind::Default),
+    ] {
+        let mut tracer = locked();
+        round(&mut tracer);
+        round(&mut tracer).call(Site(7), what);
+        declined(&tracer, "used-as-device-memory");
+    }
 }
 
 #[test]
@@ -423,6 +493,17 @@ fn edr320_blocks_without_partner() {
     let plan = analyze(&trace, OPTIONS);
     assert_eq!(plan.pairs.len(), 1);
     assert_eq!(plan.notes, [Note::TraceTruncated]);
+}
+
+#[test]
+fn heap_and_page_locked_memory_of_one_site_are_no_pair() {
+    let mut tracer = Tracer::new();
+    for kind in [HostKind::PageLocked, HostKind::Heap] {
+        tracer.host(HOST, H, BYTES, kind).cuda_malloc(D);
+        round(&mut tracer);
+        round(&mut tracer).cuda_free(D).free(H);
+    }
+    declined(&tracer, "shared-site");
 }
 
 #[test]
@@ -617,7 +698,8 @@ fn each_trouble_rejects_with_its_reason_and_place() {
         (Trouble::HostWriteLost, "EDR342"),
         (Trouble::DeviceWriteLost, "EDR343"),
         (Trouble::WrongPartner, "EDR319"),
-        (Trouble::OutOfSight, "EDR345"),
+        (Trouble::ReachedByGpu, "EDR345"),
+        (Trouble::OutOfSight, "EDR347"),
     ];
     for (trouble, number) in cases {
         let plan = judged(&[Trouble::NotExclusive(Access::Read), trouble], SEEN);
@@ -636,6 +718,31 @@ fn an_access_while_other_work_runs_forbids_managed_memory_where_access_is_exclus
     }
     judge(&mut plan, &trace).expect("one context");
     assert_eq!((plan.pairs[0].exclusive, plan.pairs[0].backend), (false, BackendName::Mapped));
+}
+
+/// The GPU has the host's page tables there: what it does with h shows only while h is closed.
+#[test]
+fn where_the_gpu_reaches_all_memory_an_access_in_flight_leaves_it_unwatched() {
+    let cases = [
+        (&[][..], SEEN, None),
+        (&[Trouble::NotExclusive(Access::Read)], SEEN, Some(Some(Site(0x77)))),
+        (&[], PairSeen { exclusive_watched: false, ..SEEN }, Some(None)),
+    ];
+    for (troubles, seen, expected) in cases {
+        let mut plan = accepted(&rounds());
+        let mut trace = validation(troubles, seen);
+        for context in [&mut plan.context, &mut trace.header.context] {
+            context.device.as_mut().expect("a device").attributes.pageable_memory_access = true;
+        }
+        judge(&mut plan, &trace).expect("one context");
+        match (&plan.pairs[0].state, expected) {
+            (State::Validated, None) => {}
+            (State::Rejected(rejection), Some(site)) => {
+                assert_eq!((&rejection.reason, rejection.site), (&Decline::ReachUnknown, site));
+            }
+            (state, _) => panic!("{troubles:?} {seen:?}: {state:?}"),
+        }
+    }
 }
 
 #[test]

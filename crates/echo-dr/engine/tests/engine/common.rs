@@ -47,6 +47,7 @@ pub(crate) fn pair(direction: Direction) -> Pair {
         host: HOST,
         device: DEVICE,
         bytes: N as u64,
+        page_locked: false,
         direction,
         first: First::Host,
         same_thread: true,

@@ -1,11 +1,13 @@
 //! Every small program, from its trace to its merged run.
 //!
 //! A program is a sequence of calls on one host and one device block. It is run as it is; its trace is analysed; if that finds a pair, the program is
-//! validated; if that finds nothing wrong, it is run merged, once with a GPU that works at once and once with one that works only when
-//! it is waited for. What the host reads and what kernels see must be the same in all three. Programs that read memory that nobody wrote are left
-//! out, as the theorem does.
+//! validated; if that finds nothing wrong, it is run merged. What the host reads and what kernels see must be the same in all of them. Validated
+//! and merged runs are made once with a GPU that works at once and once with one that works only when it is waited for. Programs that read
+//! memory that nobody wrote are left out, as the theorem does.
+//!
+//! Kernels may use page-locked host blocks without a copy, and on some devices any host block. A validation run must notice.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 
 use echo_dr_engine::calls::{AllocDecision, Copy, CopyDecision, DeviceAlloc, FreeDecision, HostAlloc, Waiting};
@@ -14,6 +16,7 @@ use echo_dr_format::event::{Call, CopyKind, DeviceKind, HostKind, Shape, Stream,
 use echo_dr_format::finding::Access;
 use echo_dr_format::plan::{Plan, State};
 use echo_dr_format::site::Site;
+use echo_dr_format::trace::Trace;
 use echo_rt::{Cuda, CudaError, Direction};
 
 use crate::common::{DEVICE, DEVICE_FACTS, DOWNLOAD, HOST, N, Tracer, UPLOAD};
@@ -23,6 +26,8 @@ use crate::common::{DEVICE, DEVICE_FACTS, DOWNLOAD, HOST, N, Tracer, UPLOAD};
 enum Step {
     Malloc,
     Calloc,
+    /// cudaMallocHost.
+    MallocHost,
     CudaMalloc,
     /// The host writes all of h.
     Write,
@@ -31,6 +36,7 @@ enum Step {
     Upload,
     UploadAsync,
     Download,
+    DownloadAsync,
     /// A download of d into memory that is no recorded block, which the host then reads.
     Peek,
     /// A kernel adds 1 to d.
@@ -39,36 +45,56 @@ enum Step {
     Look,
     /// A kernel overwrites d.
     Fill,
+    /// A kernel looks at h.
+    LookHost,
+    /// A kernel overwrites h.
+    FillHost,
     /// cudaMemset of d.
     Set,
     Wait,
+    /// free, or cudaFreeHost.
     Free,
     CudaFree,
 }
 
 use Step::{
-    Add, Calloc, CudaFree, CudaMalloc, Download, Fill, Free, Look, Malloc, Peek, Read, Set, Upload, UploadAsync, Wait,
-    Write,
+    Add, Calloc, CudaFree, CudaMalloc, Download, DownloadAsync, Fill, FillHost, Free, Look, LookHost, Malloc,
+    MallocHost, Peek, Read, Set, Upload, UploadAsync, Wait, Write,
 };
 
-const STEPS: [Step; 16] = [
+const STEPS: [Step; 20] = [
     Malloc,
     Calloc,
+    MallocHost,
     CudaMalloc,
     Write,
     Read,
     Upload,
     UploadAsync,
     Download,
+    DownloadAsync,
     Peek,
     Add,
     Look,
     Fill,
+    LookHost,
+    FillHost,
     Set,
     Wait,
     Free,
     CudaFree,
 ];
+
+/// Which host memory kernels can use in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reach {
+    /// All that the program gives them: page-locked memory, or any on a device that reaches all.
+    All,
+    /// None: a validation run on a device that does not reach all.
+    Nothing,
+    /// What the pages of h allow: a validation run on a device that reaches all.
+    ByPages,
+}
 
 /// What can be seen of a program: what the host reads, and what kernels see.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -82,7 +108,7 @@ struct Output {
 enum Work {
     Add(usize),
     Look(usize),
-    Store(usize, u64),
+    Store(usize, Option<u64>),
     Copy(usize, usize),
 }
 
@@ -95,10 +121,17 @@ struct Machine {
     undefined: RefCell<bool>,
     next: RefCell<usize>,
     eager: bool,
+    reach: Reach,
+    /// h, if it is in memory of the host alone.
+    apart: Cell<usize>,
+    /// What its pages allow.
+    pages: Cell<Protection>,
+    /// A kernel used what it can't.
+    failed: Cell<bool>,
 }
 
 impl Machine {
-    fn new(eager: bool) -> Self {
+    fn new(eager: bool, reach: Reach) -> Self {
         Self {
             blocks: RefCell::default(),
             queue: RefCell::default(),
@@ -106,7 +139,27 @@ impl Machine {
             undefined: RefCell::new(false),
             next: RefCell::new(0x10_0000),
             eager,
+            reach,
+            apart: Cell::new(0),
+            pages: Cell::new(Protection::Open),
+            failed: Cell::new(false),
         }
+    }
+
+    /// A kernel may use the block; if not, the GPU fails.
+    fn reaches(&self, address: usize, writes: bool) -> bool {
+        let reaches = address != self.apart.get()
+            || match self.reach {
+                Reach::All => true,
+                Reach::Nothing => false,
+                Reach::ByPages => match self.pages.get() {
+                    Protection::Open => true,
+                    Protection::ReadOnly => !writes,
+                    Protection::Closed => false,
+                },
+            };
+        self.failed.set(self.failed.get() || !reaches);
+        reaches
     }
 
     fn take(&self) -> usize {
@@ -147,11 +200,12 @@ impl Machine {
         for work in queue {
             match work {
                 Work::Add(d) => self.store(d, Some(self.defined(d).wrapping_add(1))),
-                Work::Look(d) => {
-                    let value = self.defined(d);
+                Work::Look(address) if self.reaches(address, false) => {
+                    let value = self.defined(address);
                     self.output.borrow_mut().looked.push(value);
                 }
-                Work::Store(d, value) => self.store(d, Some(value)),
+                Work::Store(address, value) if self.reaches(address, true) => self.store(address, value),
+                Work::Look(_) | Work::Store(..) => {}
                 Work::Copy(dst, src) => self.store(dst, self.load(src)),
             }
         }
@@ -208,12 +262,15 @@ impl Cuda for Machine {
 /// The original program under the eyes of validation. Blocks get addresses once, so a trace can be made beside it.
 struct Original {
     machine: Machine,
-    pages: RefCell<Protection>,
 }
 
 impl Memory for Original {
-    fn protect(&self, _: usize, _: usize, protection: Protection) {
-        *self.pages.borrow_mut() = protection;
+    fn protect(&self, _: usize, _: usize, protection: Protection) -> bool {
+        self.machine.pages.set(protection);
+        true
+    }
+    fn drain(&self) {
+        self.machine.drain();
     }
     fn host_digest(&self, address: usize, _: usize) -> u64 {
         self.machine.load(address).unwrap_or(u64::MAX)
@@ -229,12 +286,12 @@ impl Memory for Original {
 impl Original {
     fn access(&self, windows: &Windows, h: usize, access: Access) {
         loop {
-            let pages = *self.pages.borrow();
+            let pages = self.machine.pages.get();
             if pages == Protection::Open || (pages == Protection::ReadOnly && access == Access::Read) {
                 return;
             }
             match windows.touched(h, access, Site(1)) {
-                Fault::Reopen { protection, .. } => *self.pages.borrow_mut() = protection,
+                Fault::Reopen { protection, .. } => self.machine.pages.set(protection),
                 Fault::NotOurs => panic!("a fault outside of watched pages"),
             }
         }
@@ -251,15 +308,19 @@ fn copy(dst: usize, src: usize, kind: CopyKind, asynchronous: bool) -> Copy {
 
 /// Runs a program as it is and writes its trace. `None`: it reads what was never written.
 fn trace(program: &[Step]) -> Option<(Output, Tracer)> {
-    let machine = Machine::new(true);
+    let machine = Machine::new(true, Reach::All);
     let mut tracer = Tracer::new();
     let (mut h, mut d) = (0, 0);
     for (number, &step) in program.iter().enumerate() {
         let value = 1000 * (number as u64 + 1);
         match step {
-            Malloc | Calloc => {
+            Malloc | Calloc | MallocHost => {
                 h = machine.take();
-                let kind = if step == Calloc { HostKind::Zeroed } else { HostKind::Heap };
+                let kind = match step {
+                    Calloc => HostKind::Zeroed,
+                    MallocHost => HostKind::PageLocked,
+                    _ => HostKind::Heap,
+                };
                 tracer.host(HOST, h as u64, N as u64, kind);
                 if step == Calloc {
                     machine.store(h, Some(0));
@@ -276,20 +337,20 @@ fn trace(program: &[Step]) -> Option<(Output, Tracer)> {
                 let call = copy(d, h, CopyKind::HostToDevice, step == UploadAsync);
                 record(&mut tracer, &call);
             }
-            Download => {
+            Download | DownloadAsync => {
                 machine.store(h, machine.load(d));
-                record(&mut tracer, &copy(h, d, CopyKind::DeviceToHost, false));
+                record(&mut tracer, &copy(h, d, CopyKind::DeviceToHost, step == DownloadAsync));
             }
             Peek => {
                 machine.read(d);
                 record(&mut tracer, &copy(ELSEWHERE, d, CopyKind::DeviceToHost, false));
             }
-            Add | Look | Fill => {
-                machine.enqueue(kernel(step, d, value));
+            Add | Look | Fill | LookHost | FillHost => {
+                machine.enqueue(kernel(step, (h, d), value));
                 tracer.launch(Stream::LEGACY);
             }
             Set => {
-                machine.enqueue(Work::Store(d, 0));
+                machine.enqueue(Work::Store(d, Some(0)));
                 tracer.call(Site(5), Call::Set { dst: d as u64, bytes: N as u64, stream: Stream::LEGACY });
             }
             Wait => {
@@ -313,26 +374,29 @@ fn record(tracer: &mut Tracer, call: &Copy) {
     tracer.copy_in(site, (dst as u64, src as u64, bytes as u64), kind, stream, asynchronous, shape);
 }
 
-fn kernel(step: Step, d: usize, value: u64) -> Work {
+fn kernel(step: Step, (h, d): (usize, usize), value: u64) -> Work {
     match step {
         Add => Work::Add(d),
         Look => Work::Look(d),
-        _ => Work::Store(d, value),
+        LookHost => Work::Look(h),
+        FillHost => Work::Store(h, Some(value)),
+        _ => Work::Store(d, Some(value)),
     }
 }
 
 /// Runs a program as it is, validated. True if nothing was found, or only what still allows mapped memory.
-fn validate(program: &[Step], plan: &mut Plan, mut trace: echo_dr_format::trace::Trace) -> bool {
-    let windows = Windows::new(plan, 4096, false);
-    let original = Original { machine: Machine::new(true), pages: RefCell::new(Protection::Open) };
+fn validate(program: &[Step], plan: &mut Plan, mut trace: Trace, machine: Machine) -> bool {
+    let windows = Windows::new(plan, 4096, machine.reach == Reach::ByPages);
+    let original = Original { machine };
     let machine = &original.machine;
     let (mut h, mut d) = (0, 0);
     for (number, &step) in program.iter().enumerate() {
         let value = 1000 * (number as u64 + 1);
         match step {
-            Malloc | Calloc => {
+            Malloc | Calloc | MallocHost => {
                 h = machine.take();
-                *original.pages.borrow_mut() = Protection::Open;
+                machine.apart.set(h);
+                machine.pages.set(Protection::Open);
                 if step == Calloc {
                     machine.store(h, Some(0));
                 }
@@ -347,34 +411,39 @@ fn validate(program: &[Step], plan: &mut Plan, mut trace: echo_dr_format::trace:
                 machine.store(h, Some(value));
             }
             Read => original.access(&windows, h, Access::Read),
-            Upload | UploadAsync | Download => {
-                let call = match step {
-                    Download => copy(h, d, CopyKind::DeviceToHost, false),
-                    _ => copy(d, h, CopyKind::HostToDevice, step == UploadAsync),
-                };
+            Upload | UploadAsync | Download | DownloadAsync => {
+                let call = linking(step, h, d);
                 let token = windows.waiting();
                 windows.copying(&original, &call);
-                machine.store(call.dst, machine.load(call.src));
+                if step == UploadAsync {
+                    // Memory of the host alone is staged.
+                    machine.enqueue(Work::Store(d, machine.load(h)));
+                } else {
+                    machine.drain();
+                    machine.store(call.dst, machine.load(call.src));
+                }
                 windows.copied(&original, token, &call, true);
             }
             Peek => {
                 let call = copy(ELSEWHERE, d, CopyKind::DeviceToHost, false);
                 let token = windows.waiting();
                 windows.copying(&original, &call);
+                machine.drain();
                 windows.copied(&original, token, &call, true);
             }
-            Add | Look | Fill | Set => {
+            Add | Look | Fill | LookHost | FillHost | Set => {
                 if step == Set {
                     windows.set(&original, d, N, Stream::LEGACY);
-                    machine.enqueue(Work::Store(d, 0));
+                    machine.enqueue(Work::Store(d, Some(0)));
                 } else {
                     windows.launching(&original, Stream::LEGACY);
-                    machine.enqueue(kernel(step, d, value));
+                    machine.enqueue(kernel(step, (h, d), value));
                 }
                 windows.launched(Stream::LEGACY);
             }
             Wait => {
                 let token = windows.waiting();
+                machine.drain();
                 windows.waited(&original, token, WaitFor::Device);
             }
             Free => {
@@ -386,23 +455,40 @@ fn validate(program: &[Step], plan: &mut Plan, mut trace: echo_dr_format::trace:
                 machine.give(d);
             }
         }
+        if machine.failed.get() {
+            break;
+        }
+    }
+    machine.drain();
+    if machine.failed.get() {
+        windows.device_failed(&original);
     }
     (trace.findings, trace.seen) = windows.finish(&original, 0);
     judge(plan, &trace).expect("one context");
     plan.pairs.iter().any(|pair| pair.state == State::Validated)
 }
 
+/// The copy between the two blocks.
+fn linking(step: Step, h: usize, d: usize) -> Copy {
+    match step {
+        Download | DownloadAsync => copy(h, d, CopyKind::DeviceToHost, step == DownloadAsync),
+        _ => copy(d, h, CopyKind::HostToDevice, step == UploadAsync),
+    }
+}
+
 /// Runs a program with the plan.
 fn merged(program: &[Step], plan: &Plan, eager: bool) -> Option<Output> {
     let unifier = Unifier::new(plan);
-    let machine = Machine::new(eager);
+    let machine = Machine::new(eager, Reach::All);
+    let mut page_locked = false;
     let device = || Some(DEVICE_FACTS.into());
     let (mut h, mut d) = (0, 0);
     for (number, &step) in program.iter().enumerate() {
         let value = 1000 * (number as u64 + 1);
         match step {
-            Malloc | Calloc => {
-                let call = HostAlloc { site: HOST, bytes: N, align: 1, zeroed: step == Calloc, thread: 0 };
+            Malloc | Calloc | MallocHost => {
+                page_locked = step == MallocHost;
+                let call = HostAlloc { site: HOST, bytes: N, align: 1, zeroed: step == Calloc, page_locked, thread: 0 };
                 h = match unifier.host_alloc(&machine, device, call) {
                     AllocDecision::Use { address, fill_zero } => {
                         assert_eq!(fill_zero, step == Calloc);
@@ -423,12 +509,8 @@ fn merged(program: &[Step], plan: &Plan, eager: bool) -> Option<Output> {
             }
             Write => machine.store(h, Some(value)),
             Read => machine.read(h),
-            Upload | UploadAsync | Download => {
-                let call = match step {
-                    Download => copy(h, d, CopyKind::DeviceToHost, false),
-                    _ => copy(d, h, CopyKind::HostToDevice, step == UploadAsync),
-                };
-                run_copy(&unifier, &machine, &call);
+            Upload | UploadAsync | Download | DownloadAsync => {
+                run_copy(&unifier, &machine, &linking(step, h, d), page_locked);
             }
             Peek => {
                 let call = copy(ELSEWHERE, d, CopyKind::DeviceToHost, false);
@@ -438,13 +520,13 @@ fn merged(program: &[Step], plan: &Plan, eager: bool) -> Option<Output> {
                 machine.read(d);
                 unifier.copied(token, &call);
             }
-            Add | Look | Fill => {
-                machine.enqueue(kernel(step, d, value));
+            Add | Look | Fill | LookHost | FillHost => {
+                machine.enqueue(kernel(step, (h, d), value));
                 unifier.launched(Stream::LEGACY);
             }
             Set => {
                 unifier.set(d);
-                machine.enqueue(Work::Store(d, 0));
+                machine.enqueue(Work::Store(d, Some(0)));
                 unifier.launched(Stream::LEGACY);
             }
             Wait => {
@@ -453,7 +535,11 @@ fn merged(program: &[Step], plan: &Plan, eager: bool) -> Option<Output> {
                 unifier.waited(token, WaitFor::Device);
             }
             Free => {
-                if unifier.host_free(&machine, h) == FreeDecision::Forward {
+                let decision = match page_locked {
+                    true => unifier.page_locked_free(&machine, h),
+                    false => unifier.host_free(&machine, h),
+                };
+                if decision == FreeDecision::Forward {
                     machine.give(h);
                 }
             }
@@ -467,7 +553,7 @@ fn merged(program: &[Step], plan: &Plan, eager: bool) -> Option<Output> {
     machine.finish()
 }
 
-fn run_copy(unifier: &Unifier, machine: &Machine, call: &Copy) {
+fn run_copy(unifier: &Unifier, machine: &Machine, call: &Copy, page_locked: bool) {
     let token = unifier.waiting();
     let decision = unifier.copy(machine, call);
     match decision {
@@ -483,7 +569,8 @@ fn run_copy(unifier: &Unifier, machine: &Machine, call: &Copy) {
         CopyDecision::Forward | CopyDecision::ForwardThenWait(_) => {
             // An asynchronous copy of merged memory is not staged: it reads when the GPU comes to it.
             machine.enqueue(Work::Copy(call.dst, call.src));
-            if !call.asynchronous || decision != CopyDecision::Forward {
+            let returns_early = call.asynchronous && (page_locked || call.kind == CopyKind::HostToDevice);
+            if !returns_early || decision != CopyDecision::Forward {
                 machine.drain();
             }
             unifier.copied(token, call);
@@ -497,32 +584,56 @@ struct Tally {
     programs: u64,
     paired: u64,
     validated: u64,
+    /// Of those, with page-locked memory.
+    page_locked: u64,
     skipped_copies: u64,
 }
 
 fn judge_program(program: &[Step], tally: &mut Tally) {
-    if !program.iter().any(|step| matches!(step, Upload | UploadAsync | Download)) {
+    let is_linking = |step: &&Step| matches!(step, Upload | UploadAsync | Download | DownloadAsync);
+    if program.iter().filter(is_linking).count() == 0 {
         return;
     }
     let Some((expected, tracer)) = trace(program) else { return };
     tally.programs += 1;
     let trace = tracer.trace();
-    let mut plan = analyze(&trace, Options { threshold: 1, recurrences: 1 });
+    let plan = analyze(&trace, Options { threshold: 1, recurrences: 1 });
     if plan.pairs.is_empty() {
         return;
     }
     tally.paired += 1;
-    if !validate(program, &mut plan, trace) {
-        return;
+    let page_locked = plan.pairs.iter().any(|pair| pair.page_locked);
+    let reached = program.iter().any(|step| matches!(step, LookHost | FillHost));
+    let mut passed = false;
+    for (reach, eager) in
+        [(Reach::Nothing, true), (Reach::Nothing, false), (Reach::ByPages, true), (Reach::ByPages, false)]
+    {
+        // Only page-locked memory is reached by kernels of any device, and where none reaches h both kinds of device are the same.
+        let is_program = if page_locked { true } else { reached == (reach == Reach::ByPages) };
+        if !is_program {
+            continue;
+        }
+        let mut plan = plan.clone();
+        let mut trace = trace.clone();
+        for device in [&mut plan.context.device, &mut trace.header.context.device].into_iter().flatten() {
+            device.attributes.pageable_memory_access = reach == Reach::ByPages;
+        }
+        if !validate(program, &mut plan, trace, Machine::new(eager, reach)) {
+            continue;
+        }
+        assert!(!reached || reach == Reach::ByPages, "not noticed: {program:?}");
+        passed = true;
+        plan.pairs.iter_mut().for_each(|pair| pair.state = State::Enabled);
+        for eager in [true, false] {
+            let found = merged(program, &plan, eager);
+            assert_eq!(found.as_ref(), Some(&expected), "merged otherwise (eager: {eager}): {program:?}");
+        }
     }
-    tally.validated += 1;
-    plan.pairs.iter_mut().for_each(|pair| pair.state = State::Enabled);
-    for eager in [true, false] {
-        let found = merged(program, &plan, eager);
-        assert_eq!(found.as_ref(), Some(&expected), "merged otherwise (eager: {eager}): {program:?}");
+    if passed {
+        tally.validated += 1;
+        tally.page_locked += u64::from(page_locked);
+        tally.skipped_copies += program.iter().filter(is_linking).count() as u64;
     }
-    tally.skipped_copies +=
-        program.iter().filter(|step| matches!(step, Upload | UploadAsync | Download)).count() as u64;
 }
 
 fn extend(program: &mut Vec<Step>, (h, d): (bool, bool), left: usize, tally: &mut Tally) {
@@ -532,10 +643,10 @@ fn extend(program: &mut Vec<Step>, (h, d): (bool, bool), left: usize, tally: &mu
     }
     for step in STEPS {
         let possible = match step {
-            Malloc | Calloc => !h,
+            Malloc | Calloc | MallocHost => !h,
             CudaMalloc => !d,
-            Write | Read | Free => h,
-            Upload | UploadAsync | Download => h && d,
+            Write | Read | LookHost | FillHost | Free => h,
+            Upload | UploadAsync | Download | DownloadAsync => h && d,
             Peek | Add | Look | Fill | Set | CudaFree => d,
             Wait => program.last() != Some(&Wait),
         };
@@ -543,7 +654,7 @@ fn extend(program: &mut Vec<Step>, (h, d): (bool, bool), left: usize, tally: &mu
             continue;
         }
         let live = match step {
-            Malloc | Calloc => (true, d),
+            Malloc | Calloc | MallocHost => (true, d),
             Free => (false, d),
             CudaMalloc => (h, true),
             CudaFree => (h, false),
@@ -560,7 +671,7 @@ fn all_programs_of_six_calls_do_merged_what_they_do_apart() {
     let mut tally = Tally::default();
     extend(&mut Vec::new(), (false, false), 6, &mut tally);
     // The test would prove nothing if nothing was merged.
-    assert!(tally.validated > 1000, "{tally:?}");
+    assert!(tally.validated > 1000 && tally.page_locked > 500, "{tally:?}");
 }
 
 #[test]
@@ -580,6 +691,11 @@ fn ordinary_rounds_are_merged() {
         ],
         vec![CudaMalloc, Malloc, Fill, Download, Read, Fill, Wait, Download, Read, CudaFree, Free],
         vec![Calloc, CudaMalloc, Write, UploadAsync, Look, Wait, Write, UploadAsync, Look, Wait, CudaFree, Free],
+        vec![
+            MallocHost, CudaMalloc, Write, Upload, Add, Download, Read, Write, Upload, Add, Download, Read, CudaFree,
+            Free,
+        ],
+        vec![MallocHost, CudaMalloc, Write, UploadAsync, Add, DownloadAsync, Wait, Read, Write, UploadAsync, Add, Wait],
     ] {
         let mut tally = Tally::default();
         judge_program(&program, &mut tally);

@@ -3,6 +3,9 @@
 mod analysis;
 mod common;
 mod exhaustive;
+mod gpu;
 mod malformed;
+mod outside;
+mod streams;
 mod unifier;
 mod windows;

@@ -49,6 +49,9 @@ impl Cuda for Device {
         self.take("device").ok_or(CudaError::MEMORY_ALLOCATION)
     }
     fn free(&self, address: usize) -> Result<(), CudaError> {
+        if address < N {
+            return Err(CudaError::INVALID_VALUE);
+        }
         self.give(address, "managed");
         Ok(())
     }
@@ -103,6 +106,10 @@ impl Run {
         Self { unifier: Unifier::new(&plan(vec![pair])), device: Device::default() }
     }
 
+    fn locked() -> Self {
+        Self::of(Pair { page_locked: true, ..pair(Direction::Both) })
+    }
+
     fn both() -> Self {
         Self::of(pair(Direction::Both))
     }
@@ -112,8 +119,13 @@ impl Run {
     }
 
     fn malloc_as(&self, align: usize, zeroed: bool, thread: u64) -> Option<usize> {
-        let call = HostAlloc { site: HOST, bytes: N, align, zeroed, thread };
+        let call = HostAlloc { site: HOST, bytes: N, align, zeroed, page_locked: false, thread };
         used(self.unifier.host_alloc(&self.device, facts, call), zeroed)
+    }
+
+    fn malloc_host(&self) -> Option<usize> {
+        let call = HostAlloc { site: HOST, bytes: N, align: 1, zeroed: false, page_locked: true, thread: 1 };
+        used(self.unifier.host_alloc(&self.device, facts, call), false)
     }
 
     fn cuda_malloc(&self) -> Option<usize> {
@@ -205,6 +217,32 @@ fn frees_come_in_either_order_and_cuda_free_waits() {
 }
 
 #[test]
+fn a_stopped_engine_merges_nothing_new_and_keeps_what_there_is() {
+    let run = Run::both();
+    let p = run.merge();
+    run.unifier.stop();
+    assert_eq!((run.malloc(), run.cuda_malloc()), (None, None));
+    assert_eq!(run.copy(p, p, CopyKind::HostToDevice), CopyDecision::Skip);
+    assert_eq!((run.free(p), run.cuda_free(p)), (DONE, DONE));
+    assert!(run.device.live.borrow().is_empty());
+    run.deviated(&[]);
+}
+
+#[test]
+fn a_device_block_that_is_freed_twice_is_no_reason_to_free_p() {
+    const NO: FreeDecision = FreeDecision::Done(Err(CudaError::INVALID_VALUE));
+    let run = Run::both();
+    let p = run.merge();
+    assert_eq!((run.cuda_free(p), run.cuda_free(p)), (DONE, NO));
+    assert_eq!(run.device.live.borrow().len(), 1, "h still lives");
+    assert_eq!(run.free(p), DONE);
+
+    let h = run.malloc().expect("p");
+    assert_eq!(run.cuda_free(h), NO, "its device block never came");
+    assert_eq!(run.device.live.borrow().len(), 1);
+}
+
+#[test]
 fn the_device_block_may_come_first_if_it_did_when_profiled() {
     for first in [First::Device, First::Either] {
         let run = Run::of(Pair { first, ..pair(Direction::Both) });
@@ -230,7 +268,7 @@ fn everything_else_is_forwarded() {
     }
     assert!(run.unifier.is_near(p) && run.unifier.is_near(p + N - 1));
     assert_eq!(run.copy(0x1000, 0x2000, CopyKind::HostToDevice), CopyDecision::Forward);
-    let other = HostAlloc { site: Site(0x9999), bytes: N, align: 1, zeroed: false, thread: 1 };
+    let other = HostAlloc { site: Site(0x9999), bytes: N, align: 1, zeroed: false, page_locked: false, thread: 1 };
     assert_eq!(run.unifier.host_alloc(&run.device, facts, other), AllocDecision::Forward);
     run.deviated(&[]);
 }
@@ -296,6 +334,79 @@ fn an_asynchronous_upload_waits_for_nothing_and_a_download_does() {
     let copy = |kind| run.copy_with(p, p, kind, |call| (call.asynchronous, call.stream) = (true, STREAM));
     assert_eq!(copy(CopyKind::HostToDevice), CopyDecision::Skip);
     assert_eq!(copy(CopyKind::DeviceToHost), CopyDecision::SkipThenWait(Waiting::Device));
+}
+
+#[test]
+fn page_locked_blocks_are_p_and_cuda_free_host_waits() {
+    let run = Run::locked();
+    let p = run.malloc_host().expect("p");
+    assert_eq!(run.cuda_malloc(), Some(p));
+    assert_eq!(run.copy(p, p, CopyKind::HostToDevice), CopyDecision::Skip);
+    run.unifier.launched(Stream::LEGACY);
+    assert_eq!(run.copy(p, p, CopyKind::DeviceToHost), CopyDecision::SkipThenWait(Waiting::Device));
+    assert_eq!(run.unifier.page_locked_free(&run.device, p), DONE);
+    assert_eq!(run.device.log(), ["wait"]);
+    assert_eq!(run.unifier.page_locked_free(&run.device, p), FreeDecision::Forward, "freed twice");
+    assert_eq!(run.cuda_free(p), DONE);
+    assert!(run.device.live.borrow().is_empty());
+    run.deviated(&[]);
+}
+
+#[test]
+fn no_asynchronous_copy_of_page_locked_memory_waits() {
+    for (locked, download) in [(true, CopyDecision::Skip), (false, CopyDecision::SkipThenWait(Waiting::Device))] {
+        let run = if locked { Run::locked() } else { Run::both() };
+        let p = if locked { run.malloc_host() } else { run.malloc() }.expect("p");
+        assert_eq!(run.cuda_malloc(), Some(p));
+        run.unifier.launched(STREAM);
+        for (kind, expected) in [(CopyKind::HostToDevice, CopyDecision::Skip), (CopyKind::DeviceToHost, download)] {
+            let asynchronous = |call: &mut Copy| (call.asynchronous, call.stream) = (true, STREAM);
+            assert_eq!(run.copy_with(p, p, kind, asynchronous), expected, "{kind:?}, page-locked: {locked}");
+        }
+        run.deviated(&[]);
+    }
+}
+
+#[test]
+fn an_asynchronous_copy_that_orders_streams_leaves_a_wait() {
+    for (of_copy, of_work) in [(Stream::LEGACY, STREAM), (STREAM, Stream::LEGACY)] {
+        for non_blocking in [false, true] {
+            let run = Run::both();
+            let p = run.merge();
+            run.unifier.stream_created(STREAM, non_blocking);
+            run.unifier.launched(of_work);
+            let upload = |call: &mut Copy| (call.asynchronous, call.stream) = (true, of_copy);
+            let decision = run.copy_with(p, p, CopyKind::HostToDevice, upload);
+            if non_blocking {
+                assert_eq!(decision, CopyDecision::Skip);
+                run.deviated(&[]);
+            } else {
+                assert_eq!(decision, CopyDecision::SkipThenWait(Waiting::Device));
+                run.deviated(&[Deviation::WaitNotCovered]);
+            }
+        }
+    }
+}
+
+#[test]
+fn another_kind_of_host_memory_at_a_site_is_counted() {
+    let run = Run::both();
+    assert_eq!((run.malloc_host(), run.malloc()), (None, None));
+    run.deviated(&[Deviation::Retired, Deviation::OtherKind]);
+    let run = Run::locked();
+    assert_eq!((run.malloc(), run.malloc_host()), (None, None));
+    run.deviated(&[Deviation::Retired, Deviation::OtherKind]);
+}
+
+#[test]
+fn questions_about_p_are_counted() {
+    let run = Run::both();
+    let p = run.merge();
+    run.unifier.queried(p - 1);
+    run.unifier.queried(p + N);
+    run.deviated(&[]);
+    run.unifier.queried(p + 8);
+    run.deviated(&[Deviation::Queried]);
 }
 
 #[test]
@@ -374,7 +485,7 @@ fn another_size_at_a_site_is_counted() {
     (other.id, other.host, other.device, other.bytes) = (1, Site(7), Site(8), 2 * N as u64);
     let unifier = Unifier::new(&plan(vec![pair(Direction::Both), other]));
     let device = Device::default();
-    let call = HostAlloc { site: HOST, bytes: 2 * N, align: 1, zeroed: false, thread: 1 };
+    let call = HostAlloc { site: HOST, bytes: 2 * N, align: 1, zeroed: false, page_locked: false, thread: 1 };
     assert_eq!(unifier.host_alloc(&device, facts, call), AllocDecision::Forward);
     assert_eq!(unifier.deviations(), [(Deviation::OtherSize, 1)]);
 }
@@ -404,7 +515,7 @@ fn a_backend_that_the_device_does_not_allow_is_not_used() {
     run.deviated(&[Deviation::BackendUnusable]);
     let run = Run::both();
     let exclusive = DeviceFacts { concurrent_managed_access: false, ..DEVICE_FACTS.into() };
-    let call = HostAlloc { site: HOST, bytes: N, align: 1, zeroed: false, thread: 1 };
+    let call = HostAlloc { site: HOST, bytes: N, align: 1, zeroed: false, page_locked: false, thread: 1 };
     assert_eq!(run.unifier.host_alloc(&run.device, || Some(exclusive), call), AllocDecision::Forward);
     let run = Run::both();
     assert_eq!(run.unifier.host_alloc(&run.device, || None, call), AllocDecision::Forward, "another device");
@@ -447,7 +558,7 @@ fn zeroed_blocks_are_filled_unless_the_gpu_was_there_first() {
 #[test]
 fn filling_with_zeroes_waits_where_the_host_must_not_touch_managed_memory() {
     let orin = || Some(DeviceFacts { concurrent_managed_access: false, ..DEVICE_FACTS.into() });
-    let call = HostAlloc { site: HOST, bytes: N, align: 1, zeroed: true, thread: 1 };
+    let call = HostAlloc { site: HOST, bytes: N, align: 1, zeroed: true, page_locked: false, thread: 1 };
     for (device, waits) in [(orin as fn() -> _, &["wait"][..]), (facts, &[])] {
         let run = Run::of(Pair { exclusive: true, ..pair(Direction::Both) });
         run.unifier.launched(STREAM);
@@ -506,6 +617,17 @@ fn a_reset_waits_while_host_memory_would_go() {
     assert_eq!(run.unifier.reset(&run.device), ResetDecision::Forward);
     assert!(run.device.live.borrow().is_empty());
     assert_eq!(run.cuda_free(p), FreeDecision::Forward);
+}
+
+/// Page-locked memory would go with the reset in the program as it is.
+#[test]
+fn a_reset_takes_page_locked_memory_along() {
+    let run = Run::locked();
+    let p = run.malloc_host().expect("p");
+    assert_eq!(run.cuda_malloc(), Some(p));
+    assert_eq!(run.unifier.reset(&run.device), ResetDecision::Forward);
+    assert!(run.device.live.borrow().is_empty());
+    run.deviated(&[]);
 }
 
 #[test]
@@ -612,7 +734,7 @@ fn many_threads_at_once_lose_nothing() {
             let (unifier, device) = (&unifier, &device);
             scope.spawn(move || {
                 for _ in 0..500 {
-                    let call = HostAlloc { site: HOST, bytes: N, align: 1, zeroed: false, thread };
+                    let call = HostAlloc { site: HOST, bytes: N, align: 1, zeroed: false, page_locked: false, thread };
                     let p = used(unifier.host_alloc(device, facts, call), false).expect("p");
                     let call = DeviceAlloc { site: DEVICE, bytes: N, thread };
                     assert_eq!(used(unifier.device_alloc(device, facts, call), false), Some(p));

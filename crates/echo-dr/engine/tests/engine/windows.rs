@@ -1,7 +1,7 @@
 //! Validation against a device and pages that are made up: every access that a merged buffer would answer otherwise is found, and the
 //! patterns of ordinary programs are not.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 use crate::common::{DEVICE, DOWNLOAD, HOST, N, STREAM, UPLOAD, pair, plan};
@@ -9,24 +9,34 @@ use echo_dr_engine::calls::Copy;
 use echo_dr_engine::{Fault, Memory, Protection, Windows};
 use echo_dr_format::event::{CopyKind, Shape, Stream, WaitFor};
 use echo_dr_format::finding::{Access, Finding, PairSeen, Trouble};
-use echo_dr_format::plan::{Direction, First, Plan};
+use echo_dr_format::plan::{Direction, First, Pair, Plan};
 use echo_dr_format::site::{Fnv1a, Site};
 
-const H: usize = 0x10_0000;
-const D: usize = 0x90_0000;
-const CODE: Site = Site(0x77);
+pub(crate) const H: usize = 0x10_0000;
+pub(crate) const D: usize = 0x90_0000;
+pub(crate) const CODE: Site = Site(0x77);
+const OTHER_STREAM: Stream = Stream(0x6000);
 
 /// Contents by block, and what the pages allow.
 #[derive(Default)]
-struct Machine {
-    host: RefCell<BTreeMap<usize, Vec<u8>>>,
+pub(crate) struct Machine {
+    pub(crate) host: RefCell<BTreeMap<usize, Vec<u8>>>,
     device: RefCell<BTreeMap<usize, Vec<u8>>>,
-    pages: RefCell<BTreeMap<usize, Protection>>,
+    pub(crate) pages: RefCell<BTreeMap<usize, Protection>>,
+    /// The device may still be copying from or to h's own pages.
+    copying: Cell<bool>,
+    /// mprotect fails.
+    refuses: RefCell<bool>,
 }
 
 impl Memory for Machine {
-    fn protect(&self, start: usize, _: usize, protection: Protection) {
+    fn protect(&self, start: usize, _: usize, protection: Protection) -> bool {
+        assert!(!self.copying.get() || protection == Protection::Open, "the device can't go on copying");
         self.pages.borrow_mut().insert(start, protection);
+        !*self.refuses.borrow()
+    }
+    fn drain(&self) {
+        self.copying.set(false);
     }
     fn host_digest(&self, address: usize, _: usize) -> u64 {
         Fnv1a::of(&self.host.borrow()[&address])
@@ -40,42 +50,42 @@ impl Memory for Machine {
 }
 
 /// A program in a validation run.
-struct Program {
-    windows: Windows,
-    machine: Machine,
+pub(crate) struct Program {
+    pub(crate) windows: Windows,
+    pub(crate) machine: Machine,
     asynchronous: bool,
     stream: Stream,
 }
 
 impl Program {
-    fn new(direction: Direction) -> Self {
+    pub(crate) fn new(direction: Direction) -> Self {
         Self::of(plan(vec![pair(direction)]), false)
     }
 
-    fn of(plan: Plan, exclusive: bool) -> Self {
+    pub(crate) fn of(plan: Plan, exclusive: bool) -> Self {
         let windows = Windows::new(&plan, 4096, exclusive);
         Self { windows, machine: Machine::default(), asynchronous: false, stream: Stream::LEGACY }
     }
 
-    fn both_blocks(direction: Direction) -> Self {
+    pub(crate) fn both_blocks(direction: Direction) -> Self {
         let mut program = Self::new(direction);
         program.malloc();
         program.cuda_malloc();
         program
     }
 
-    fn malloc(&mut self) {
+    pub(crate) fn malloc(&mut self) {
         self.machine.host.borrow_mut().insert(H, vec![0; 8]);
         self.windows.host_alloc(&self.machine, HOST, H, N, 1);
     }
 
-    fn cuda_malloc(&mut self) {
+    pub(crate) fn cuda_malloc(&mut self) {
         self.machine.device.borrow_mut().insert(D, vec![0; 8]);
         self.windows.device_alloc(&self.machine, DEVICE, D, N, 1);
     }
 
     /// A load or store of the host, through the pages.
-    fn access(&self, access: Access) {
+    pub(crate) fn access(&self, access: Access) {
         let allowed = |protection: &Protection| match protection {
             Protection::Open => true,
             Protection::ReadOnly => access == Access::Read,
@@ -96,16 +106,16 @@ impl Program {
         panic!("the program would hang in its fault handler");
     }
 
-    fn read(&self) {
+    pub(crate) fn read(&self) {
         self.access(Access::Read);
     }
 
-    fn write(&self, value: u8) {
+    pub(crate) fn write(&self, value: u8) {
         self.access(Access::Write);
         self.machine.host.borrow_mut().insert(H, vec![value; 8]);
     }
 
-    fn copy(&self, dst: usize, src: usize, kind: CopyKind, site: Site) {
+    pub(crate) fn copy(&self, dst: usize, src: usize, kind: CopyKind, site: Site) {
         let (asynchronous, stream) = (self.asynchronous, self.stream);
         let call = Copy { site, dst, src, bytes: N, kind, stream, asynchronous, shape: Shape::Linear };
         let token = self.windows.waiting();
@@ -127,16 +137,16 @@ impl Program {
         self.windows.copied(&self.machine, token, &call, true);
     }
 
-    fn upload(&self) {
+    pub(crate) fn upload(&self) {
         self.copy(D, H, CopyKind::HostToDevice, UPLOAD);
     }
 
-    fn download(&self) {
+    pub(crate) fn download(&self) {
         self.copy(H, D, CopyKind::DeviceToHost, DOWNLOAD);
     }
 
     /// A kernel that leaves `result` in d, or leaves d alone.
-    fn kernel(&self, result: Option<u8>) {
+    pub(crate) fn kernel(&self, result: Option<u8>) {
         self.windows.launching(&self.machine, self.stream);
         if let Some(value) = result {
             self.machine.device.borrow_mut().insert(D, vec![value; 8]);
@@ -144,22 +154,26 @@ impl Program {
         self.windows.launched(self.stream);
     }
 
-    fn wait(&self) {
+    pub(crate) fn wait(&self) {
+        self.wait_for(WaitFor::Device);
+    }
+
+    pub(crate) fn wait_for(&self, on: WaitFor) {
         let token = self.windows.waiting();
-        self.windows.waited(&self.machine, token, WaitFor::Device);
+        self.windows.waited(&self.machine, token, on);
     }
 
     /// At this point of the run.
-    fn findings(&self) -> Vec<Finding> {
+    pub(crate) fn findings(&self) -> Vec<Finding> {
         self.windows.findings(&self.machine, 5)
     }
 
-    fn seen(&self) -> PairSeen {
+    pub(crate) fn seen(&self) -> PairSeen {
         self.windows.finish(&self.machine, 5).1[0]
     }
 
     #[track_caller]
-    fn troubles(&self, expected: &[Trouble]) {
+    pub(crate) fn troubles(&self, expected: &[Trouble]) {
         let troubles: Vec<Trouble> = self.findings().into_iter().map(|finding| finding.trouble).collect();
         assert_eq!(troubles, expected);
     }
@@ -195,118 +209,6 @@ fn a_host_access_between_upload_and_download_is_found_with_its_place() {
         program.download();
         program.troubles(&[]);
     }
-}
-
-impl Program {
-    /// A system call that is over at once.
-    fn system_call(&self, address: usize, bytes: usize, writes: bool) {
-        let loans = self.windows.system_call(&self.machine, address, bytes, writes, CODE);
-        self.windows.system_call_done(&loans);
-    }
-}
-
-#[test]
-fn a_system_call_into_the_window_is_found_and_one_outside_is_not() {
-    let program = Program::both_blocks(Direction::Both);
-    program.system_call(H + 16, 8, true);
-    program.upload();
-    program.system_call(H - 100, 50, true);
-    program.troubles(&[]);
-    program.system_call(H - 100, 200, false);
-    assert_eq!(program.machine.pages.borrow()[&H], Protection::Open, "the call must not fail with EFAULT");
-    program.troubles(&[Trouble::HostTouched(Access::SystemCall)]);
-}
-
-#[test]
-fn a_system_call_around_all_watched_memory_is_found() {
-    let program = Program::both_blocks(Direction::Both);
-    program.upload();
-    program.system_call(0, usize::MAX, false);
-    program.troubles(&[Trouble::HostTouched(Access::SystemCall)]);
-}
-
-#[test]
-fn a_window_that_opens_under_a_system_call_leaves_the_pages_open_and_finds_it() {
-    // Closed under the call, the pages would make it fail with EFAULT, or end short, and what it was to read might be lost.
-    for writes in [true, false] {
-        let program = Program::both_blocks(Direction::Both);
-        program.write(1);
-        let loans = program.windows.system_call(&program.machine, H, 8, writes, CODE);
-        program.troubles(&[]);
-        program.upload();
-        assert_eq!(program.machine.pages.borrow()[&H], Protection::Open);
-        program.windows.system_call_done(&loans);
-        let findings = program.findings();
-        assert_eq!(findings.len(), 1, "{writes}");
-        assert_eq!(findings[0].trouble, Trouble::HostTouched(Access::SystemCall));
-        assert_eq!(findings[0].site, Some(CODE));
-    }
-}
-
-#[test]
-fn a_system_call_that_is_over_before_the_window_opens_is_fine() {
-    let program = Program::both_blocks(Direction::Both);
-    program.system_call(H, 8, true);
-    program.upload();
-    assert_eq!(program.machine.pages.borrow()[&H], Protection::Closed);
-    program.kernel(Some(1));
-    program.download();
-    program.troubles(&[]);
-}
-
-#[test]
-fn a_write_under_way_when_a_download_ends_still_counts_as_one_of_the_host() {
-    // Else the next download, which replaces what is read into h meanwhile, would not be found.
-    let program = Program::both_blocks(Direction::Output);
-    program.kernel(Some(1));
-    program.download();
-    let loans = program.windows.system_call(&program.machine, H, 8, true, CODE);
-    program.wait();
-    program.windows.system_call_done(&loans);
-    program.machine.host.borrow_mut().insert(H, vec![77; 8]);
-    program.download();
-    program.troubles(&[Trouble::HostWriteLost]);
-}
-
-#[test]
-fn a_system_call_that_ends_after_its_block_was_freed_says_nothing_of_the_next_block() {
-    let program = Program::both_blocks(Direction::Both);
-    let loans = program.windows.system_call(&program.machine, H, 8, true, CODE);
-    program.windows.host_free(&program.machine, H);
-    program.windows.device_free(&program.machine, D);
-    program.windows.host_alloc(&program.machine, HOST, H, N, 1);
-    program.windows.device_alloc(&program.machine, DEVICE, D, N, 1);
-    let next = program.windows.system_call(&program.machine, H, 8, false, CODE);
-    program.windows.system_call_done(&loans);
-    program.upload();
-    program.troubles(&[Trouble::HostTouched(Access::SystemCall)]);
-    program.windows.system_call_done(&next);
-}
-
-#[test]
-fn memory_that_goes_out_of_sight_ends_its_pair_wherever_it_is() {
-    let program = Program::both_blocks(Direction::Both);
-    assert!(!program.windows.out_of_sight(&program.machine, H - 100, 50, CODE));
-    program.troubles(&[]);
-    program.upload();
-    assert!(program.windows.out_of_sight(&program.machine, H + 3, 1, CODE));
-    assert_eq!(program.machine.pages.borrow()[&H], Protection::Open);
-    program.troubles(&[Trouble::OutOfSight]);
-    assert!(!program.windows.out_of_sight(&program.machine, H + 3, 1, CODE), "it is not watched any more");
-}
-
-#[test]
-fn where_all_is_out_of_sight_no_later_block_is_watched_either() {
-    let program = Program::both_blocks(Direction::Both);
-    program.windows.all_out_of_sight(&program.machine, None);
-    program.troubles(&[Trouble::OutOfSight]);
-    program.windows.host_free(&program.machine, H);
-    program.windows.device_free(&program.machine, D);
-    program.windows.host_alloc(&program.machine, HOST, H, N, 1);
-    program.windows.device_alloc(&program.machine, DEVICE, D, N, 1);
-    program.upload();
-    assert_eq!(program.machine.pages.borrow()[&H], Protection::Open);
-    program.troubles(&[]);
 }
 
 #[test]
@@ -550,24 +452,171 @@ fn an_asynchronous_download_closes_the_window_when_a_wait_covers_it() {
     program.troubles(&[Trouble::HostTouched(Access::Read)]);
 }
 
+/// Of page-locked memory the host has not waited for the download when more work comes.
 #[test]
-fn work_of_another_stream_concerns_the_pair_only_if_streams_are_ordered() {
-    for joined in [false, true] {
+fn work_behind_an_asynchronous_download_gives_d_another_value_than_h() {
+    for (result, expected) in [(None, &[][..]), (Some(3), &[Trouble::HostTouched(Access::Read)])] {
+        let mut program = Program::both_blocks(Direction::Both);
+        program.asynchronous = true;
+        program.upload();
+        program.kernel(Some(2));
+        program.download();
+        program.kernel(result);
+        program.wait();
+        program.read();
+        program.troubles(expected);
+    }
+}
+
+fn locked(reaches_all: bool) -> Program {
+    let mut plan = plan(vec![Pair { page_locked: !reaches_all, ..pair(Direction::Both) }]);
+    plan.context.device.as_mut().expect("a device").attributes.pageable_memory_access = reaches_all;
+    let mut program = Program::of(plan, reaches_all);
+    program.malloc();
+    program.cuda_malloc();
+    program
+}
+
+#[test]
+fn a_gpu_that_fails_where_it_does_not_reach_h_ends_the_pair() {
+    for reaches_all in [false, true] {
+        let program = locked(reaches_all);
+        assert!(program.windows.keeps_from_gpu());
+        program.upload();
+        program.windows.device_failed(&program.machine);
+        program.troubles(&[Trouble::ReachedByGpu]);
+        assert_eq!(program.machine.pages.borrow()[&H], Protection::Open);
+        program.windows.device_failed(&program.machine);
+        program.troubles(&[]);
+
+        // What else was found of the pair before doesn't hide that the run went wrong.
+        let program = locked(reaches_all);
+        program.upload();
+        program.write(1);
+        program.windows.device_failed(&program.machine);
+        program.troubles(&[Trouble::HostTouched(Access::Write), Trouble::ReachedByGpu]);
+    }
+    let program = Program::both_blocks(Direction::Both);
+    assert!(!program.windows.keeps_from_gpu());
+    program.windows.device_failed(&program.machine);
+    program.troubles(&[]);
+}
+
+/// A device that reaches all memory does not stage what it copies.
+#[test]
+fn pages_stay_open_until_an_asynchronous_copy_is_done() {
+    let program = locked(true);
+    for (dst, src, kind) in [(D, H, CopyKind::HostToDevice), (H, D, CopyKind::DeviceToHost)] {
+        let (site, stream, shape) = (UPLOAD, STREAM, Shape::Linear);
+        let call = Copy { site, dst, src, bytes: N, kind, stream, asynchronous: true, shape };
+        let token = program.windows.waiting();
+        program.windows.copying(&program.machine, &call);
+        program.machine.copying.set(true);
+        program.windows.copied(&program.machine, token, &call, true);
+        assert_eq!(program.machine.pages.borrow()[&H], Protection::Closed);
+    }
+}
+
+/// The pages are open for the call, to the GPU as well.
+#[test]
+fn work_that_another_thread_begins_during_a_copy_leaves_h_unwatched() {
+    for during in [false, true] {
+        let program = locked(true);
+        program.upload();
+        program.kernel(Some(1));
+        let (kind, stream) = (CopyKind::DeviceToHost, Stream::LEGACY);
+        let (shape, asynchronous) = (Shape::Linear, false);
+        let call = Copy { site: DOWNLOAD, dst: H, src: D, bytes: N, kind, stream, asynchronous, shape };
+        let token = program.windows.waiting();
+        program.windows.copying(&program.machine, &call);
+        if during {
+            program.windows.launching(&program.machine, STREAM);
+        }
+        program.windows.copied(&program.machine, token, &call, true);
+        let expected = [Trouble::NotExclusive(Access::CudaCall)];
+        program.troubles(if during { &expected } else { &[] });
+    }
+}
+
+#[test]
+fn a_read_while_another_streams_work_runs_is_judged_by_what_that_work_does() {
+    for (result, expected) in [(None, &[][..]), (Some(3), &[Trouble::HostTouched(Access::Read)])] {
         let mut program = Program::both_blocks(Direction::Both);
         program.stream = STREAM;
         program.write(1);
         program.upload();
         program.kernel(Some(2));
         program.download();
-        if joined {
-            program.windows.joined();
-        }
-        program.stream = Stream(0x6000);
-        program.kernel(None);
+        program.stream = OTHER_STREAM;
+        program.kernel(result);
         program.read();
-        let expected: &[Trouble] = if joined { &[Trouble::HostTouched(Access::Read)] } else { &[] };
+        program.wait();
+        program.read();
         program.troubles(expected);
     }
+}
+
+#[test]
+fn work_of_another_stream_sees_what_the_host_wrote_unless_an_upload_is_on_its_way() {
+    // The host may have told the other stream when the upload was done: by a wait, and by whatever may be one.
+    type Order = fn(&mut Program);
+    let orders: [(&str, Order, bool); 6] = [
+        ("nothing", |_| {}, false),
+        ("a wait", |program| program.wait_for(WaitFor::Stream(STREAM)), true),
+        ("a wait for other work", |program| program.wait_for(WaitFor::Stream(OTHER_STREAM)), false),
+        ("an event or a host function", |program| program.windows.joined(), true),
+        ("memory that is freed", |program| program.windows.may_wait(), true),
+        (
+            "the default stream",
+            |program| {
+                program.windows.launching(&program.machine, Stream::LEGACY);
+                program.windows.launched(Stream::LEGACY);
+            },
+            true,
+        ),
+    ];
+    for (name, order, seen) in orders {
+        let mut program = Program::both_blocks(Direction::Input);
+        (program.asynchronous, program.stream) = (true, STREAM);
+        program.write(1);
+        program.upload();
+        order(&mut program);
+        program.stream = OTHER_STREAM;
+        program.kernel(None);
+        program.stream = STREAM;
+        program.kernel(None);
+        program.wait_for(WaitFor::Stream(STREAM));
+        // Work of the other stream is pending still.
+        program.write(2);
+        let found = !program.findings().is_empty();
+        assert_eq!(found, seen, "{name}");
+    }
+}
+
+#[test]
+fn work_after_an_asynchronous_download_leaves_the_window_open() {
+    let mut program = Program::both_blocks(Direction::Output);
+    program.stream = STREAM;
+    program.kernel(Some(1));
+    program.asynchronous = true;
+    program.download();
+    program.kernel(Some(2));
+    program.wait();
+    program.read();
+    program.troubles(&[Trouble::HostTouched(Access::Read)]);
+}
+
+#[test]
+fn a_copy_of_d_to_elsewhere_opens_the_window() {
+    let mut program = Program::both_blocks(Direction::Input);
+    program.write(1);
+    program.upload();
+    program.kernel(None);
+    program.wait();
+    program.asynchronous = true;
+    program.copy(0xdead_0000, D, CopyKind::DeviceToDevice, CODE);
+    program.write(2);
+    program.troubles(&[Trouble::HostTouched(Access::Write)]);
 }
 
 #[test]
@@ -605,7 +654,7 @@ fn accesses_while_other_work_is_in_flight_forbid_managed_memory_only() {
     program.download();
     program.read();
     program.troubles(&[]);
-    program.stream = Stream(0x6000);
+    program.stream = OTHER_STREAM;
     program.kernel(None);
     program.read();
     program.troubles(&[Trouble::NotExclusive(Access::Read)]);
@@ -641,6 +690,31 @@ fn blocks_beyond_the_profile_are_counted_as_unwatched() {
     program.windows.host_alloc(&program.machine, HOST, H + 0x10000, N, 1);
     program.cuda_malloc();
     assert_eq!(program.seen().unwatched, 1);
+}
+
+#[test]
+fn blocks_whose_pages_cannot_be_closed_are_counted_as_unwatched() {
+    let program = Program::both_blocks(Direction::Both);
+    program.upload();
+    assert_eq!(program.seen().unwatched, 0);
+    *program.machine.refuses.borrow_mut() = true;
+    program.download();
+    assert_eq!(program.seen().unwatched, 1);
+    program.windows.host_unwatched(HOST, N);
+    assert_eq!(program.seen().unwatched, 2);
+}
+
+#[test]
+fn a_host_block_is_not_touched_when_cuda_has_ended() {
+    let program = Program::both_blocks(Direction::Both);
+    program.upload();
+    program.kernel(Some(3));
+    program.download();
+    program.read();
+    program.windows.leaving(&program.machine);
+    program.troubles(&[]);
+    program.read();
+    program.troubles(&[Trouble::HostTouched(Access::Read)]);
 }
 
 #[test]

@@ -126,6 +126,7 @@ fn trouble() -> impl Strategy<Value = Trouble> {
             Trouble::HostWriteLost,
             Trouble::DeviceWriteLost,
             Trouble::WrongPartner,
+            Trouble::ReachedByGpu,
             Trouble::OutOfSight
         ]),
     ]
@@ -176,7 +177,7 @@ fn decline() -> impl Strategy<Value = Decline> {
         any::<i64>().prop_map(|gain_ppm| Decline::NoGain { gain_ppm }),
         access().prop_map(Decline::HostTouched),
         "[a-zA-Z_0-9]{1,40}".prop_map(|name| Decline::UnknownFunction { name }),
-        select(vec![Decline::ShapedCopy, Decline::Managed, Decline::SharedSite, Decline::SwitchedOff]),
+        select(vec![Decline::ShapedCopy, Decline::Managed, Decline::SharedSite, Decline::ReachedByGpu]),
     ]
 }
 
@@ -221,13 +222,13 @@ fn pair(id: u32) -> impl Strategy<Value = Pair> {
     (
         (site(), site(), 1..u64::from(u32::MAX), direction, first),
         (any::<bool>(), 1..=64_u32, 64..=4096_u32, any::<u64>(), vec(copy, 1..5)),
-        (any::<bool>(), select(BackendName::ALL.to_vec()), state, vec(measurement(), 0..3)),
+        (any::<[bool; 2]>(), select(BackendName::ALL.to_vec()), state, vec(measurement(), 0..3)),
     )
         .prop_map(
             move |(
                 (host, device, bytes, direction, first),
                 (same_thread, waiting, alive, buffers, mut copies),
-                (exclusive, backend, state, measured),
+                ([exclusive, page_locked], backend, state, measured),
             )| {
                 // Sites are distinct enough; ways must fit the direction.
                 for copy in &mut copies {
@@ -240,6 +241,7 @@ fn pair(id: u32) -> impl Strategy<Value = Pair> {
                     host,
                     device,
                     bytes,
+                    page_locked,
                     direction,
                     first,
                     same_thread,

@@ -2,6 +2,7 @@
 
 use echo_dr_format::SCHEMA;
 use echo_dr_format::counters::{Counters, PairCounters};
+use echo_dr_format::event::Event;
 use echo_dr_format::plan::Plan;
 use echo_dr_format::reason::Refusal;
 use echo_dr_format::trace::{LINE_LIMIT, Record, Trace, TraceError, write_record};
@@ -35,6 +36,19 @@ pub(crate) fn sample_trace(events: usize) -> Vec<u8> {
 
 proptest! {
     #![proptest_config(Config { cases: 64, failure_persistence: None, ..Config::default() })]
+
+    #[test]
+    fn an_events_line_is_what_serde_writes(records in vec(record(), 100), api in "[A-Za-z0-9_]{0,40}", took in 0..3_u64) {
+        for record in records {
+            let Record::Event(event) = record else { continue };
+            let event = Event { api: api.clone().into(), took: event.took.wrapping_mul(took), ..event };
+            let mut line = b"before".to_vec();
+            prop_assert!(event.write_line(&mut line));
+            prop_assert_eq!(&line[6..], text(&[Record::Event(event.clone())]));
+            let odd = Event { api: "a\"b".into(), ..event };
+            prop_assert!(!odd.write_line(&mut line), "it would need an escape");
+        }
+    }
 
     #[test]
     fn traces(header in header(), records in vec(record(), 0..30)) {

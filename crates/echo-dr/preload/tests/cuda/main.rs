@@ -17,14 +17,16 @@ use echo_dr_format::finding::{Access, Trouble};
 use echo_dr_format::plan::{Plan, State};
 use echo_dr_format::trace::Trace;
 
-/// Which API a program uses.
+/// Which API a program uses, and for page-locked host memory or not.
 #[derive(Clone, Copy, Debug)]
 enum Api {
     Runtime,
     Driver,
+    RuntimeLocked,
+    DriverLocked,
 }
 
-const APIS: [Api; 2] = [Api::Runtime, Api::Driver];
+const APIS: [Api; 4] = [Api::Runtime, Api::Driver, Api::RuntimeLocked, Api::DriverLocked];
 
 /// A folder with the CPU device's libraries under the names that programs load, and its process.
 fn device() -> &'static Path {
@@ -64,6 +66,8 @@ fn cuda_program(name: &str, api: Api) -> PathBuf {
     match api {
         Api::Runtime => program(name, &[&folder, "-lcudart"]),
         Api::Driver => program(name, &[&folder, "-DDRIVER", "-lcuda"]),
+        Api::RuntimeLocked => program(name, &[&folder, "-DLOCKED", "-lcudart"]),
+        Api::DriverLocked => program(name, &[&folder, "-DDRIVER", "-DLOCKED", "-lcuda"]),
     }
 }
 
@@ -155,9 +159,10 @@ fn each_touch_of_the_host_rejects_the_pair_and_names_its_place() {
         ("syswrite", Access::SystemCall),
         ("fread", Access::SystemCall),
     ];
-    for (argument, access) in touches {
-        let plain = run(with_device(Command::new(pair(Api::Runtime)).arg(argument)));
-        let (plan, trace, output) = validated(Api::Runtime, argument);
+    let runs = [Api::Runtime, Api::RuntimeLocked].into_iter().flat_map(|api| touches.map(|touch| (api, touch)));
+    for (api, (argument, access)) in runs {
+        let plain = run(with_device(Command::new(pair(api)).arg(argument)));
+        let (plan, trace, output) = validated(api, argument);
         assert!(output.status.success(), "{argument}: {output:?}");
         assert_eq!(output.stdout, plain.stdout, "{argument}");
         assert!(matches!(plan.pairs[0].state, State::Rejected(_)), "{argument}: {:?}", plan.pairs[0].state);
@@ -168,7 +173,7 @@ fn each_touch_of_the_host_rejects_the_pair_and_names_its_place() {
         let frames = trace.frames.iter().find(|frames| Some(frames.site) == finding.site);
         let frames = frames.unwrap_or_else(|| panic!("{argument}: no frames of {finding:?}"));
         let module = trace.modules.iter().find(|module| Some(module.id) == frames.frames[0].module).expect("a module");
-        assert_eq!(Path::new(&module.path), pair(Api::Runtime), "{argument}: the program itself touches it");
+        assert_eq!(Path::new(&module.path), pair(api), "{argument}: the program itself touches it");
     }
 }
 

@@ -96,7 +96,7 @@ int main(int count, char **arguments) {
     what = arguments[1];
     begin();
     void *d, *scratch;
-    h = malloc(BYTES);
+    host_alloc(&h, BYTES);
     // Neighbours that share no page with h must not matter.
     volatile char *neighbour = malloc(3000);
     CHECK(device_alloc(&d, BYTES));
@@ -114,7 +114,7 @@ int main(int count, char **arguments) {
     CHECK(synchronize());
     CHECK(device_free(d));
     CHECK(device_free(scratch));
-    free(h);
+    host_free(h);
     free((void *)neighbour);
     printf("%s %08x\n", what, sum);
     return 0;

@@ -28,6 +28,12 @@ static void begin(void) {
     CHECK(cuDevicePrimaryCtxRetain(&context, 0));
     CHECK(cuCtxSetCurrent(context));
 }
+#ifdef LOCKED
+int cuMemAllocHost_v2(void **address, size_t bytes);
+int cuMemFreeHost(void *address);
+#define locked_alloc cuMemAllocHost_v2
+#define locked_free cuMemFreeHost
+#endif
 #define device_alloc cuMemAlloc_v2
 #define device_free cuMemFree_v2
 #define upload cuMemcpyHtoD_v2
@@ -71,10 +77,24 @@ int cudaMemcpy(void *dst, const void *src, size_t bytes, int kind);
 int cudaMemsetAsync(void *dst, int value, size_t bytes, void *stream);
 int cudaDeviceSynchronize(void);
 static void begin(void) {}
+#ifdef LOCKED
+int cudaMallocHost(void **address, size_t bytes);
+int cudaFreeHost(void *address);
+#define locked_alloc cudaMallocHost
+#define locked_free cudaFreeHost
+#endif
 #define device_alloc cudaMalloc
 #define device_free cudaFree
 #define upload(dst, src, bytes) cudaMemcpy(dst, src, bytes, 1)
 #define download(dst, src, bytes) cudaMemcpy(dst, src, bytes, 2)
 #define work(scratch, value, bytes) cudaMemsetAsync(scratch, value, bytes, NULL)
 #define synchronize cudaDeviceSynchronize
+#endif
+
+#ifdef LOCKED
+#define host_alloc(address, bytes) CHECK(locked_alloc((void **)(address), bytes))
+#define host_free(address) CHECK(locked_free(address))
+#else
+#define host_alloc(address, bytes) (*(address) = malloc(bytes))
+#define host_free(address) free(address)
 #endif

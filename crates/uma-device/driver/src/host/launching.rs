@@ -7,6 +7,7 @@ use super::state::State;
 use crate::command::{Command, Launch};
 use crate::error::{CuError, Result};
 use crate::settings::Link;
+use crate::statistics;
 use crate::sync_table::Memory;
 use std::sync::Arc;
 
@@ -152,6 +153,7 @@ pub fn launch(
     parameters: Vec<u64>,
     stream: (usize, bool),
 ) -> Result<()> {
+    statistics::note_launch();
     let mut state = engine.lock();
     let stream = state.stream(stream.0, stream.1)?;
     let moves = engine.settings.link == Link::Discrete && state.arena.has_open_managed();

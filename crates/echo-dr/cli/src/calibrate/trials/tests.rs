@@ -22,6 +22,7 @@ fn pair_of(id: u32, bytes: u64) -> Pair {
         host: site(1),
         device: site(2),
         bytes,
+        page_locked: false,
         direction: Direction::Both,
         first: First::Host,
         same_thread: true,
