@@ -5,6 +5,7 @@ mod common;
 mod exhaustive;
 mod gpu;
 mod malformed;
+mod outside;
 mod streams;
 mod unifier;
 mod windows;

@@ -12,17 +12,17 @@ use echo_dr_format::finding::{Access, Finding, PairSeen, Trouble};
 use echo_dr_format::plan::{Direction, First, Pair, Plan};
 use echo_dr_format::site::{Fnv1a, Site};
 
-const H: usize = 0x10_0000;
-const D: usize = 0x90_0000;
-const CODE: Site = Site(0x77);
+pub(crate) const H: usize = 0x10_0000;
+pub(crate) const D: usize = 0x90_0000;
+pub(crate) const CODE: Site = Site(0x77);
 const OTHER_STREAM: Stream = Stream(0x6000);
 
 /// Contents by block, and what the pages allow.
 #[derive(Default)]
-struct Machine {
-    host: RefCell<BTreeMap<usize, Vec<u8>>>,
+pub(crate) struct Machine {
+    pub(crate) host: RefCell<BTreeMap<usize, Vec<u8>>>,
     device: RefCell<BTreeMap<usize, Vec<u8>>>,
-    pages: RefCell<BTreeMap<usize, Protection>>,
+    pub(crate) pages: RefCell<BTreeMap<usize, Protection>>,
     /// The device may still be copying from or to h's own pages.
     copying: Cell<bool>,
     /// mprotect fails.
@@ -50,42 +50,42 @@ impl Memory for Machine {
 }
 
 /// A program in a validation run.
-struct Program {
-    windows: Windows,
-    machine: Machine,
+pub(crate) struct Program {
+    pub(crate) windows: Windows,
+    pub(crate) machine: Machine,
     asynchronous: bool,
     stream: Stream,
 }
 
 impl Program {
-    fn new(direction: Direction) -> Self {
+    pub(crate) fn new(direction: Direction) -> Self {
         Self::of(plan(vec![pair(direction)]), false)
     }
 
-    fn of(plan: Plan, exclusive: bool) -> Self {
+    pub(crate) fn of(plan: Plan, exclusive: bool) -> Self {
         let windows = Windows::new(&plan, 4096, exclusive);
         Self { windows, machine: Machine::default(), asynchronous: false, stream: Stream::LEGACY }
     }
 
-    fn both_blocks(direction: Direction) -> Self {
+    pub(crate) fn both_blocks(direction: Direction) -> Self {
         let mut program = Self::new(direction);
         program.malloc();
         program.cuda_malloc();
         program
     }
 
-    fn malloc(&mut self) {
+    pub(crate) fn malloc(&mut self) {
         self.machine.host.borrow_mut().insert(H, vec![0; 8]);
         self.windows.host_alloc(&self.machine, HOST, H, N, 1);
     }
 
-    fn cuda_malloc(&mut self) {
+    pub(crate) fn cuda_malloc(&mut self) {
         self.machine.device.borrow_mut().insert(D, vec![0; 8]);
         self.windows.device_alloc(&self.machine, DEVICE, D, N, 1);
     }
 
     /// A load or store of the host, through the pages.
-    fn access(&self, access: Access) {
+    pub(crate) fn access(&self, access: Access) {
         let allowed = |protection: &Protection| match protection {
             Protection::Open => true,
             Protection::ReadOnly => access == Access::Read,
@@ -106,16 +106,16 @@ impl Program {
         panic!("the program would hang in its fault handler");
     }
 
-    fn read(&self) {
+    pub(crate) fn read(&self) {
         self.access(Access::Read);
     }
 
-    fn write(&self, value: u8) {
+    pub(crate) fn write(&self, value: u8) {
         self.access(Access::Write);
         self.machine.host.borrow_mut().insert(H, vec![value; 8]);
     }
 
-    fn copy(&self, dst: usize, src: usize, kind: CopyKind, site: Site) {
+    pub(crate) fn copy(&self, dst: usize, src: usize, kind: CopyKind, site: Site) {
         let (asynchronous, stream) = (self.asynchronous, self.stream);
         let call = Copy { site, dst, src, bytes: N, kind, stream, asynchronous, shape: Shape::Linear };
         let token = self.windows.waiting();
@@ -137,16 +137,16 @@ impl Program {
         self.windows.copied(&self.machine, token, &call, true);
     }
 
-    fn upload(&self) {
+    pub(crate) fn upload(&self) {
         self.copy(D, H, CopyKind::HostToDevice, UPLOAD);
     }
 
-    fn download(&self) {
+    pub(crate) fn download(&self) {
         self.copy(H, D, CopyKind::DeviceToHost, DOWNLOAD);
     }
 
     /// A kernel that leaves `result` in d, or leaves d alone.
-    fn kernel(&self, result: Option<u8>) {
+    pub(crate) fn kernel(&self, result: Option<u8>) {
         self.windows.launching(&self.machine, self.stream);
         if let Some(value) = result {
             self.machine.device.borrow_mut().insert(D, vec![value; 8]);
@@ -154,26 +154,26 @@ impl Program {
         self.windows.launched(self.stream);
     }
 
-    fn wait(&self) {
+    pub(crate) fn wait(&self) {
         self.wait_for(WaitFor::Device);
     }
 
-    fn wait_for(&self, on: WaitFor) {
+    pub(crate) fn wait_for(&self, on: WaitFor) {
         let token = self.windows.waiting();
         self.windows.waited(&self.machine, token, on);
     }
 
     /// At this point of the run.
-    fn findings(&self) -> Vec<Finding> {
+    pub(crate) fn findings(&self) -> Vec<Finding> {
         self.windows.findings(&self.machine, 5)
     }
 
-    fn seen(&self) -> PairSeen {
+    pub(crate) fn seen(&self) -> PairSeen {
         self.windows.finish(&self.machine, 5).1[0]
     }
 
     #[track_caller]
-    fn troubles(&self, expected: &[Trouble]) {
+    pub(crate) fn troubles(&self, expected: &[Trouble]) {
         let troubles: Vec<Trouble> = self.findings().into_iter().map(|finding| finding.trouble).collect();
         assert_eq!(troubles, expected);
     }
@@ -209,118 +209,6 @@ fn a_host_access_between_upload_and_download_is_found_with_its_place() {
         program.download();
         program.troubles(&[]);
     }
-}
-
-impl Program {
-    /// A system call that is over at once.
-    fn system_call(&self, address: usize, bytes: usize, writes: bool) {
-        let loans = self.windows.system_call(&self.machine, address, bytes, writes, CODE);
-        self.windows.system_call_done(&loans);
-    }
-}
-
-#[test]
-fn a_system_call_into_the_window_is_found_and_one_outside_is_not() {
-    let program = Program::both_blocks(Direction::Both);
-    program.system_call(H + 16, 8, true);
-    program.upload();
-    program.system_call(H - 100, 50, true);
-    program.troubles(&[]);
-    program.system_call(H - 100, 200, false);
-    assert_eq!(program.machine.pages.borrow()[&H], Protection::Open, "the call must not fail with EFAULT");
-    program.troubles(&[Trouble::HostTouched(Access::SystemCall)]);
-}
-
-#[test]
-fn a_system_call_around_all_watched_memory_is_found() {
-    let program = Program::both_blocks(Direction::Both);
-    program.upload();
-    program.system_call(0, usize::MAX, false);
-    program.troubles(&[Trouble::HostTouched(Access::SystemCall)]);
-}
-
-#[test]
-fn a_window_that_opens_under_a_system_call_leaves_the_pages_open_and_finds_it() {
-    // Closed under the call, the pages would make it fail with EFAULT, or end short, and what it was to read might be lost.
-    for writes in [true, false] {
-        let program = Program::both_blocks(Direction::Both);
-        program.write(1);
-        let loans = program.windows.system_call(&program.machine, H, 8, writes, CODE);
-        program.troubles(&[]);
-        program.upload();
-        assert_eq!(program.machine.pages.borrow()[&H], Protection::Open);
-        program.windows.system_call_done(&loans);
-        let findings = program.findings();
-        assert_eq!(findings.len(), 1, "{writes}");
-        assert_eq!(findings[0].trouble, Trouble::HostTouched(Access::SystemCall));
-        assert_eq!(findings[0].site, Some(CODE));
-    }
-}
-
-#[test]
-fn a_system_call_that_is_over_before_the_window_opens_is_fine() {
-    let program = Program::both_blocks(Direction::Both);
-    program.system_call(H, 8, true);
-    program.upload();
-    assert_eq!(program.machine.pages.borrow()[&H], Protection::Closed);
-    program.kernel(Some(1));
-    program.download();
-    program.troubles(&[]);
-}
-
-#[test]
-fn a_write_under_way_when_a_download_ends_still_counts_as_one_of_the_host() {
-    // Else the next download, which replaces what is read into h meanwhile, would not be found.
-    let program = Program::both_blocks(Direction::Output);
-    program.kernel(Some(1));
-    program.download();
-    let loans = program.windows.system_call(&program.machine, H, 8, true, CODE);
-    program.wait();
-    program.windows.system_call_done(&loans);
-    program.machine.host.borrow_mut().insert(H, vec![77; 8]);
-    program.download();
-    program.troubles(&[Trouble::HostWriteLost]);
-}
-
-#[test]
-fn a_system_call_that_ends_after_its_block_was_freed_says_nothing_of_the_next_block() {
-    let program = Program::both_blocks(Direction::Both);
-    let loans = program.windows.system_call(&program.machine, H, 8, true, CODE);
-    program.windows.host_free(&program.machine, H);
-    program.windows.device_free(&program.machine, D);
-    program.windows.host_alloc(&program.machine, HOST, H, N, 1);
-    program.windows.device_alloc(&program.machine, DEVICE, D, N, 1);
-    let next = program.windows.system_call(&program.machine, H, 8, false, CODE);
-    program.windows.system_call_done(&loans);
-    program.upload();
-    program.troubles(&[Trouble::HostTouched(Access::SystemCall)]);
-    program.windows.system_call_done(&next);
-}
-
-#[test]
-fn memory_that_goes_out_of_sight_ends_its_pair_wherever_it_is() {
-    let program = Program::both_blocks(Direction::Both);
-    assert!(!program.windows.out_of_sight(&program.machine, H - 100, 50, CODE));
-    program.troubles(&[]);
-    program.upload();
-    assert!(program.windows.out_of_sight(&program.machine, H + 3, 1, CODE));
-    assert_eq!(program.machine.pages.borrow()[&H], Protection::Open);
-    program.troubles(&[Trouble::OutOfSight]);
-    assert!(!program.windows.out_of_sight(&program.machine, H + 3, 1, CODE), "it is not watched any more");
-}
-
-#[test]
-fn where_all_is_out_of_sight_no_later_block_is_watched_either() {
-    let program = Program::both_blocks(Direction::Both);
-    program.windows.all_out_of_sight(&program.machine, None);
-    program.troubles(&[Trouble::OutOfSight]);
-    program.windows.host_free(&program.machine, H);
-    program.windows.device_free(&program.machine, D);
-    program.windows.host_alloc(&program.machine, HOST, H, N, 1);
-    program.windows.device_alloc(&program.machine, DEVICE, D, N, 1);
-    program.upload();
-    assert_eq!(program.machine.pages.borrow()[&H], Protection::Open);
-    program.troubles(&[]);
 }
 
 #[test]
