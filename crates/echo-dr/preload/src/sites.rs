@@ -120,7 +120,8 @@ impl Walk {
 /// The walks that a thread remembers. Calls of one loop come by the same registers and differ in a return address only, but they come in the
 /// same order each round: what followed the last walk before is looked at first.
 struct Remembered {
-    walks: [Walk; REMEMBERED],
+    /// On the heap from the first: 50 KB would be more than some threads have for a stack.
+    walks: Box<[Walk]>,
     /// By walk: the one that came after it.
     after: [usize; REMEMBERED],
     last: usize,
@@ -130,7 +131,8 @@ struct Remembered {
 
 impl Remembered {
     fn new() -> Box<Self> {
-        Box::new(Self { walks: [Walk::NONE; REMEMBERED], after: [0; REMEMBERED], last: 0, oldest: 0 })
+        let walks = vec![Walk::NONE; REMEMBERED].into_boxed_slice();
+        Box::new(Self { walks, after: [0; REMEMBERED], last: 0, oldest: 0 })
     }
 
     fn find(&mut self, start: Registers, bounds: &Range<usize>) -> Option<&Walk> {

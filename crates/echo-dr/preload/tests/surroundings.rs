@@ -68,6 +68,14 @@ fn a_program_that_copes_without_memory_goes_on() {
     assert!(trace.end.is_none_or(|end| end.lost > 0), "the trace is whole: {:?}", trace.end);
 }
 
+/// What a thread remembers was made on its stack first.
+#[test]
+fn threads_with_small_stacks_are_recorded() {
+    let folder = common::scratch();
+    recorded(&["small-stacks"], folder.path(), None);
+    assert_eq!(common::heap_blocks(&common::read(&folder.path().join("trace")), 300_000).len(), 200);
+}
+
 #[test]
 fn threads_that_are_cancelled_end_as_they_do_alone() {
     recorded(&["cancelled"], common::scratch().path(), None);

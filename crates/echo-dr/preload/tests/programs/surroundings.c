@@ -73,6 +73,24 @@ static int cancelled(void) {
     return 0;
 }
 
+static void *ten(void *ignored) {
+    allocate(10);
+    return ignored;
+}
+
+// Threads with stacks of a size that servers with many of them choose.
+static int small_stacks(void) {
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, 96 << 10);
+    for (int i = 0; i < 20; i++) {
+        pthread_t thread;
+        if (pthread_create(&thread, &attributes, ten, NULL) != 0) return 2;
+        pthread_join(thread, NULL);
+    }
+    return 0;
+}
+
 static int children(void) {
     allocate(10);
     char line[400];
@@ -111,6 +129,7 @@ int main(int count, char **arguments) {
     if (strcmp(how, "size-limit") == 0) return size_limit();
     if (strcmp(how, "cancelled") == 0) return cancelled();
     if (strcmp(how, "memory-limit") == 0) return memory_limit();
+    if (strcmp(how, "small-stacks") == 0) return small_stacks();
     if (strcmp(how, "children") == 0) return children();
     return 2;
 }
