@@ -64,9 +64,10 @@ pub(crate) const AARCH64: &[Piece] = &[
     Piece { package: "qemu-user", kind: Kind::Program("qemu-aarch64") },
 ];
 
-/// What the tests of Echo-DR run with its library preloaded.
+/// What the tests of Echo-DR run with its library preloaded, and what counts the instructions that it adds.
 pub(crate) const GUESTS: &[Piece] = &[
     Piece { package: "libjemalloc-dev", kind: Kind::At("/usr/include/jemalloc/jemalloc.h") },
+    Piece { package: "valgrind", kind: Kind::Program("valgrind") },
     Piece { package: "python3-numpy", kind: Kind::At("/usr/lib/python3/dist-packages/numpy") },
 ];
 

@@ -75,12 +75,12 @@ pub(crate) fn finish() {
     let Some(validator) = get().filter(|_| !DONE.swap(true, Ordering::AcqRel)) else { return };
     // CUDA's calls are Echo's here, not the program's.
     let _token = Token::regardless_of_phase();
+    if !exit::is_leaving() {
+        validator.ask_device();
+    }
     // The last look may be a moment too old.
     if rings::is_there() {
         validator.all_out_of_sight(None);
-    }
-    if !exit::is_leaving() {
-        validator.ask_device();
     }
     let (findings, seen) = contain((Vec::new(), Vec::new()), || validator.windows.finish(&Means, recorder::time()));
     findings.into_iter().for_each(|finding| recorder::push_other(Record::Finding(finding)));

@@ -8,7 +8,6 @@
 //! | `validation.rs` | accesses of the host that must end a pair |
 //! | `run.rs` | where a plan is followed, and where not |
 //! | `samples.rs` | the samples, against what Echo-SR merges |
-//! | `speed.rs` | against samples that were merged by hand: for people, not run by default |
 
 mod commands;
 mod common;
@@ -16,5 +15,4 @@ mod locked;
 mod report;
 mod run;
 mod samples;
-mod speed;
 mod validation;

@@ -46,11 +46,11 @@ pub struct Unifier {
     /// Streams that are being captured.
     captures: AtomicU32,
     forked: AtomicBool,
+    stopped: AtomicBool,
     /// The device that p are made on.
     device: AtomicI32,
     /// Another one has been used since: what waits for one device says nothing of the other, and streams of both may have one name.
     several: AtomicBool,
-    stopped: AtomicBool,
     /// Some p is managed memory that the host must not touch while any GPU work is in flight.
     exclusive: AtomicBool,
     deviations: [AtomicU64; Deviation::ALL.len()],
@@ -73,9 +73,9 @@ impl Unifier {
             table,
             captures: AtomicU32::new(0),
             forked: AtomicBool::new(false),
+            stopped: AtomicBool::new(false),
             device: AtomicI32::new(0),
             several: AtomicBool::new(false),
-            stopped: AtomicBool::new(false),
             exclusive: AtomicBool::new(false),
             deviations: std::array::from_fn(|_| AtomicU64::new(0)),
         }
