@@ -57,7 +57,7 @@ pub(super) fn modes(number: u64) -> Vec<Mode> {
     let random = |more: u64| format!("random:{}", 2 * number + more);
     let schedules = [
         (Step::Record, ["eager", "lazy"][(number % 2) as usize].to_owned(), false),
-        (Step::Watch, ["lazy", "eager"][(number / 2 % 2) as usize].to_owned(), number % 3 == 0),
+        (Step::Watch, ["lazy", "eager"][(number / 2 % 2) as usize].to_owned(), number.is_multiple_of(3)),
         (Step::Merge, "lazy".to_owned(), true),
         (Step::Merge, "eager".to_owned(), false),
         (Step::Merge, random(1), false),

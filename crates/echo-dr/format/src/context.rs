@@ -81,7 +81,7 @@ impl From<Attributes> for echo_rt::DeviceFacts {
 pub struct Process {
     /// The program.
     pub executable: FileIdentity,
-    /// Shared libraries that take part: the CUDA libraries and Echo's own.
+    /// Shared libraries that are loaded at the start.
     pub libraries: Vec<FileIdentity>,
     /// Name of the machine.
     pub host: String,

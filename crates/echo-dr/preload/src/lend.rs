@@ -175,11 +175,12 @@ pub(crate) fn pages_change(address: *const c_void, bytes: usize) {
     }
     let Some(Session::Record(record)) = session::get() else { return };
     sys::keeping_errno(|| {
-        if let Some(token) = Token::outermost() {
-            for block in tracked::overlapping(address as usize, bytes) {
-                record.event(&token, "mprotect", Call::Query { ptr: block as u64 });
-            }
+        // What CUDA or an allocator does with pages inside a call of theirs is their business.
+        let Some(token) = Token::outermost() else { return };
+        for block in tracked::overlapping(address as usize, bytes) {
+            record.event(&token, "mprotect", Call::Query { ptr: block as u64 });
         }
+        drop(token);
         for_good(address, bytes);
     });
 }

@@ -388,6 +388,13 @@ impl Merge {
                 }
                 code
             }
+            Call::SetDevice { device } => {
+                let code = real();
+                if code == 0 {
+                    self.unifier.device_set(device);
+                }
+                code
+            }
             _ => real(),
         }
     }
@@ -402,8 +409,10 @@ impl Merge {
         if code == 0
             && let Some(what) = what()
         {
-            if let Call::StreamCreate { stream, non_blocking } = what {
-                self.unifier.stream_created(stream, non_blocking);
+            match what {
+                Call::StreamCreate { stream, non_blocking } => self.unifier.stream_created(stream, non_blocking),
+                Call::SetDevice { device } => self.unifier.device_set(device),
+                _ => {}
             }
             self.note(call.token, self.now(), Site(0), call.hook.name, what);
         }

@@ -78,6 +78,10 @@ pub(crate) fn finish() {
     if !exit::is_leaving() {
         validator.ask_device();
     }
+    // The last look may be a moment too old.
+    if rings::is_there() {
+        validator.all_out_of_sight(None);
+    }
     let (findings, seen) = contain((Vec::new(), Vec::new()), || validator.windows.finish(&Means, recorder::time()));
     findings.into_iter().for_each(|finding| recorder::push_other(Record::Finding(finding)));
     seen.into_iter().for_each(|seen| recorder::push_other(Record::Seen(seen)));
@@ -199,6 +203,7 @@ impl Validator {
 
     pub(crate) fn copying(&self, copy: &Copy) -> WaitToken {
         let token = self.windows.waiting();
+        look_for_rings(self);
         contain((), || self.windows.copying(&Means, copy));
         token
     }

@@ -264,13 +264,17 @@ impl Unifier {
             Side::Host => (&mut block.host, block.device),
             Side::Device => (&mut block.device, block.host),
         };
-        if *mine != View::Live {
+        // free, and not cudaFreeHost.
+        let of_heap = side == Side::Host && matches!(waits, Waits::No);
+        if *mine != View::Live || (side == Side::Host && of_heap == self.pairs[block.pair].page_locked) {
             // Freed twice, or by the wrong function. CUDA says no to that, and would not if it were given p, which the other view still needs.
             drop(table);
-            return match side {
-                Side::Host => FreeDecision::Forward,
-                Side::Device => FreeDecision::Done(cuda.free(NO_BLOCK).and(Err(CudaError::INVALID_VALUE))),
+            let refused = match side {
+                Side::Host if of_heap => return FreeDecision::Forward,
+                Side::Host => cuda.host_free(NO_BLOCK),
+                Side::Device => cuda.free(NO_BLOCK),
             };
+            return FreeDecision::Done(refused.and(Err(CudaError::INVALID_VALUE)));
         }
         *mine = View::Freed;
         if self.forked.load(Ordering::Acquire) {

@@ -115,14 +115,17 @@ impl Unifier {
 
     /// The wait that stands for a copy.
     fn wait_of(&self, planned: Option<Wait>, stream: Stream) -> Option<Waiting> {
+        let one_device = !self.several.load(Ordering::Acquire);
         match planned {
-            Some(Wait::Covered) if self.pending.idle() => None,
+            Some(Wait::Covered) if one_device && self.pending.idle() => None,
             Some(Wait::Covered) => {
                 self.count(Deviation::WaitNotCovered);
                 Some(Waiting::Device)
             }
             // A wait for a stream does not wait for what a copy in it would have waited for: work in the default stream.
-            Some(Wait::Stream) if stream.is_own() && self.pending.idle_but_for(stream) => Some(Waiting::Stream(stream)),
+            Some(Wait::Stream) if one_device && stream.is_own() && self.pending.idle_but_for(stream) => {
+                Some(Waiting::Stream(stream))
+            }
             Some(Wait::Stream | Wait::Device) | None => Some(Waiting::Device),
         }
     }

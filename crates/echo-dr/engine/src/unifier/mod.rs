@@ -19,7 +19,7 @@ mod copies;
 mod near;
 mod table;
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use echo_dr_format::counters::PairCounters;
@@ -47,6 +47,10 @@ pub struct Unifier {
     captures: AtomicU32,
     forked: AtomicBool,
     stopped: AtomicBool,
+    /// The device that p are made on.
+    device: AtomicI32,
+    /// Another one has been used since: what waits for one device says nothing of the other, and streams of both may have one name.
+    several: AtomicBool,
     /// Some p is managed memory that the host must not touch while any GPU work is in flight.
     exclusive: AtomicBool,
     deviations: [AtomicU64; Deviation::ALL.len()],
@@ -70,6 +74,8 @@ impl Unifier {
             captures: AtomicU32::new(0),
             forked: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
+            device: AtomicI32::new(0),
+            several: AtomicBool::new(false),
             exclusive: AtomicBool::new(false),
             deviations: std::array::from_fn(|_| AtomicU64::new(0)),
         }
@@ -194,6 +200,15 @@ impl Unifier {
             // What the program had here would go with the reset; what is left of p goes now.
             let _ = block.merged.release(cuda);
             table = self.lock();
+        }
+    }
+
+    /// The program goes over to a device, or to a context that counts as one. When profiled it had one only.
+    pub fn device_set(&self, device: i32) {
+        if self.near.is_unused() {
+            self.device.store(device, Ordering::Release);
+        } else if self.device.load(Ordering::Acquire) != device {
+            self.several.store(true, Ordering::Release);
         }
     }
 

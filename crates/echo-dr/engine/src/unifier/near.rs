@@ -28,6 +28,11 @@ impl Near {
         self.high.fetch_max(address.saturating_add(bytes), Ordering::AcqRel);
     }
 
+    /// There was no block yet.
+    pub(super) fn is_unused(&self) -> bool {
+        self.high.load(Ordering::Acquire) == 0
+    }
+
     /// A block ends. Told before its memory is given back.
     pub(super) fn remove(&self, address: usize) {
         self.starts[place(address)].fetch_sub(1, Ordering::AcqRel);

@@ -167,11 +167,9 @@ impl Instance {
     /// Before the pair's download. Reads that were on trial are judged while h and d are still two.
     pub(super) fn downloading<M: Memory>(&mut self, scene: &Scene<'_, M>) -> Option<(Trouble, Option<Seen>)> {
         let host = self.host?;
-        if scene.joined
-            && let Some(device) = self.device
-        {
-            // A function of the host that the stream calls before the copy must find the pages as they are: this waits for it.
-            let _ = scene.memory.device_digest(device.address, self.bytes);
+        if scene.joined {
+            // A function of the host that the stream calls before the copy must find the pages as they are.
+            scene.memory.drain();
         }
         if let Some((trouble, seen)) = self.settle(scene) {
             return Some((trouble, Some(seen)));

@@ -1,6 +1,6 @@
 //! Every small program of several streams, from its trace to its merged run, as `exhaustive.rs` has them for one.
 //!
-//! One pair, whose copies are asynchronous, in a stream of the program's or in the default one; kernels, sets and copies on the device in two
+//! One pair, of pageable or page-locked memory, whose copies are asynchronous, in a stream of the program's or in the default one; kernels, sets and copies on the device in two
 //! streams; waits of the host for either, of one stream for the other, and work in the default stream, which orders both. Programs with
 //! a race have no meaning and are left out. A merged run must show the same with each stream as early or as late as it can be.
 
@@ -94,18 +94,28 @@ impl Memory for Means<'_> {
     fn poison(&self, _: usize, _: usize) {}
 }
 
+/// What the pair is like.
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    /// Stream of its copies.
+    home: Stream,
+    /// The host block is page-locked, so that copies of it are not staged.
+    page_locked: bool,
+}
+
 /// A program in a run.
 struct Run<'a> {
     gpu: &'a Gpu,
     mode: &'a Mode<'a>,
-    home: Stream,
+    kind: Kind,
     h: usize,
     d: usize,
     x: usize,
 }
 
 impl<'a> Run<'a> {
-    fn begin(gpu: &'a Gpu, mode: &'a Mode<'a>, home: Stream) -> Self {
+    fn begin(gpu: &'a Gpu, mode: &'a Mode<'a>, kind: Kind) -> Self {
+        let page_locked = kind.page_locked;
         let facts = || Some(DEVICE_FACTS.into());
         let use_or_take = |decision| match decision {
             AllocDecision::Use { address, .. } => address,
@@ -113,7 +123,7 @@ impl<'a> Run<'a> {
         };
         let h = match mode {
             Mode::Merge(unifier) => {
-                let call = HostAlloc { site: HOST, bytes: N, align: 1, zeroed: false, page_locked: false, thread: 0 };
+                let call = HostAlloc { site: HOST, bytes: N, align: 1, zeroed: false, thread: 0, page_locked };
                 use_or_take(unifier.host_alloc(gpu, facts, call))
             }
             _ => gpu.take(),
@@ -138,7 +148,8 @@ impl<'a> Run<'a> {
         match mode {
             Mode::Record(tracer) => {
                 let mut tracer = tracer.borrow_mut();
-                tracer.host(HOST, h as u64, N as u64, HostKind::Heap);
+                let memory = if page_locked { HostKind::PageLocked } else { HostKind::Heap };
+                tracer.host(HOST, h as u64, N as u64, memory);
                 tracer.device(DEVICE, d as u64, N as u64, DeviceKind::Plain);
                 tracer.device(Site(0x77), x as u64, N as u64, DeviceKind::Plain);
             }
@@ -148,7 +159,7 @@ impl<'a> Run<'a> {
             }
             Mode::Merge(_) => {}
         }
-        Self { gpu, mode, home, h, d, x }
+        Self { gpu, mode, kind, h, d, x }
     }
 
     fn access(&self, access: Access) {
@@ -176,8 +187,8 @@ impl<'a> Run<'a> {
                 self.access(Access::Read);
                 self.gpu.host_read(h, number);
             }
-            Upload => self.copy(UPLOAD, (d, h), CopyKind::HostToDevice, self.home),
-            Download => self.copy(DOWNLOAD, (h, d), CopyKind::DeviceToHost, self.home),
+            Upload => self.copy(UPLOAD, (d, h), CopyKind::HostToDevice, self.kind.home),
+            Download => self.copy(DOWNLOAD, (h, d), CopyKind::DeviceToHost, self.kind.home),
             Snap(stream) => self.copy(Site(0x55), (x, d), CopyKind::DeviceToDevice, stream),
             Add(stream) => self.launch(stream, Work::Add(d)),
             Look(stream) => self.launch(stream, Work::Look(d, number)),
@@ -206,7 +217,9 @@ impl<'a> Run<'a> {
         let issue = || {
             let work = match kind {
                 // Pageable memory is staged before the call returns; a merged block is not.
-                CopyKind::HostToDevice if dst != src => Work::Store(dst, self.gpu.staged(src)),
+                CopyKind::HostToDevice if dst != src && !self.kind.page_locked => {
+                    Work::Store(dst, self.gpu.staged(src))
+                }
                 _ => Work::Copy(dst, src),
             };
             self.gpu.issue(stream, work);
@@ -290,9 +303,9 @@ impl<'a> Run<'a> {
     }
 }
 
-fn run(program: &[Step], home: Stream, eager: &[Stream], mode: &Mode<'_>) -> Gpu {
+fn run(program: &[Step], kind: Kind, eager: &[Stream], mode: &Mode<'_>) -> Gpu {
     let gpu = Gpu::new(eager.to_vec());
-    let run = Run::begin(&gpu, mode, home);
+    let run = Run::begin(&gpu, mode, kind);
     program.iter().enumerate().for_each(|(number, &step)| run.step(number, step));
     gpu
 }
@@ -307,18 +320,18 @@ struct Tally {
     validated: u64,
 }
 
-fn validated(program: &[Step], home: Stream, plan: &mut Plan, mut trace: echo_dr_format::trace::Trace) -> bool {
+fn validated(program: &[Step], kind: Kind, plan: &mut Plan, mut trace: echo_dr_format::trace::Trace) -> bool {
     let (windows, pages) = (Windows::new(plan, 4096, false), RefCell::new(Protection::Open));
-    let gpu = run(program, home, &ALL, &Mode::Watch(&windows, &pages));
+    let gpu = run(program, kind, &ALL, &Mode::Watch(&windows, &pages));
     (trace.findings, trace.seen) = windows.finish(&Means(&gpu, &pages), 0);
     judge(plan, &trace).expect("one context");
     plan.pairs.iter().any(|pair| pair.state == State::Validated)
 }
 
 /// False if the program has no meaning, and so none that begins with it.
-fn judge_program(program: &[Step], home: Stream, tally: &mut Tally) -> bool {
+fn judge_program(program: &[Step], kind: Kind, tally: &mut Tally) -> bool {
     let mode = Mode::Record(RefCell::new(Tracer::new()));
-    let Some(expected) = run(program, home, &ALL, &mode).output() else { return false };
+    let Some(expected) = run(program, kind, &ALL, &mode).output() else { return false };
     let Mode::Record(tracer) = mode else { return true };
     if !program.iter().any(|step| matches!(step, Upload | Download)) || expected.is_empty() {
         return true;
@@ -330,26 +343,26 @@ fn judge_program(program: &[Step], home: Stream, tally: &mut Tally) -> bool {
         return true;
     }
     tally.paired += 1;
-    if !validated(program, home, &mut plan, trace) {
+    if !validated(program, kind, &mut plan, trace) {
         return true;
     }
     tally.validated += 1;
     plan.pairs.iter_mut().for_each(|pair| pair.state = State::Enabled);
     for eager in [&ALL[..], &[], &[A], &[B]] {
         let unifier = Unifier::new(&plan);
-        let shown: BTreeMap<usize, u64> = run(program, home, eager, &Mode::Merge(&unifier)).shown();
-        assert_eq!(shown, expected, "merged otherwise (copies in {home:?}, at once: {eager:?}): {program:?}");
+        let shown: BTreeMap<usize, u64> = run(program, kind, eager, &Mode::Merge(&unifier)).shown();
+        assert_eq!(shown, expected, "merged otherwise ({kind:?}, at once: {eager:?}): {program:?}");
     }
     true
 }
 
-fn extend(program: &mut Vec<Step>, home: Stream, left: usize, tally: &mut Tally) {
-    if !judge_program(program, home, tally) || left == 0 {
+fn extend(program: &mut Vec<Step>, kind: Kind, left: usize, tally: &mut Tally) {
+    if !judge_program(program, kind, tally) || left == 0 {
         return;
     }
     for step in STEPS {
         program.push(step);
-        extend(program, home, left - 1, tally);
+        extend(program, kind, left - 1, tally);
         program.pop();
     }
 }
@@ -358,11 +371,13 @@ fn extend(program: &mut Vec<Step>, home: Stream, left: usize, tally: &mut Tally)
 const BEGINNINGS: [&[Step]; 4] =
     [&[], &[Write, Upload, Wait(A)], &[Write, Upload, Look(A), WaitAll], &[Set(B), WaitAll, Download, WaitAll]];
 
-fn all(length: usize) -> Tally {
+/// All programs of `length` calls behind the beginnings; of `usual` for pageable memory in a stream of the program's.
+fn all(usual: usize, length: usize) -> Tally {
     let mut tally = Tally::default();
-    for home in [A, Stream::LEGACY] {
+    for (home, page_locked) in [(A, false), (A, true), (Stream::LEGACY, false), (Stream::LEGACY, true)] {
+        let length = if home == A && !page_locked { usual } else { length };
         for beginning in BEGINNINGS {
-            extend(&mut beginning.to_vec(), home, length, &mut tally);
+            extend(&mut beginning.to_vec(), Kind { home, page_locked }, length, &mut tally);
         }
     }
     tally
@@ -370,14 +385,14 @@ fn all(length: usize) -> Tally {
 
 #[test]
 fn all_programs_of_four_calls_in_streams_do_merged_what_they_do_apart() {
-    let tally = all(4);
+    let tally = all(4, 3);
     assert!(tally.validated > 10_000, "{tally:?}");
 }
 
 #[test]
 #[ignore = "takes minutes"]
 fn all_programs_of_five_calls_in_streams_do_merged_what_they_do_apart() {
-    let tally = all(5);
+    let tally = all(5, 5);
     assert!(tally.validated > 100_000, "{tally:?}");
     println!("{tally:?}");
 }
@@ -387,6 +402,6 @@ fn streams_that_overlap_are_merged() {
     // Two rounds of a pair whose stream another stream's work overlaps, for which the host does not wait.
     let round = [Write, Upload, FillX(B), Add(A), Download, Wait(A), Read];
     let mut tally = Tally::default();
-    assert!(judge_program(&[round, round].concat(), A, &mut tally));
+    assert!(judge_program(&[round, round].concat(), Kind { home: A, page_locked: false }, &mut tally));
     assert_eq!(tally.validated, 1);
 }

@@ -64,6 +64,9 @@ impl Cuda for Device {
         Ok((address, address))
     }
     fn host_free(&self, address: usize) -> Result<(), CudaError> {
+        if address < N {
+            return Err(CudaError::INVALID_VALUE);
+        }
         self.give(address, "mapped");
         Ok(())
     }
@@ -181,6 +184,7 @@ fn used(decision: AllocDecision, zeroed: bool) -> Option<usize> {
 }
 
 const DONE: FreeDecision = FreeDecision::Done(Ok(()));
+const NO: FreeDecision = FreeDecision::Done(Err(CudaError::INVALID_VALUE));
 
 #[test]
 fn both_blocks_are_p_and_their_copies_go() {
@@ -230,7 +234,6 @@ fn a_stopped_engine_merges_nothing_new_and_keeps_what_there_is() {
 
 #[test]
 fn a_device_block_that_is_freed_twice_is_no_reason_to_free_p() {
-    const NO: FreeDecision = FreeDecision::Done(Err(CudaError::INVALID_VALUE));
     let run = Run::both();
     let p = run.merge();
     assert_eq!((run.cuda_free(p), run.cuda_free(p)), (DONE, NO));
@@ -239,6 +242,7 @@ fn a_device_block_that_is_freed_twice_is_no_reason_to_free_p() {
 
     let h = run.malloc().expect("p");
     assert_eq!(run.cuda_free(h), NO, "its device block never came");
+    assert_eq!(run.unifier.page_locked_free(&run.device, h), NO, "it is of the heap");
     assert_eq!(run.device.live.borrow().len(), 1);
 }
 
@@ -290,6 +294,29 @@ fn a_covered_wait_goes_only_if_this_run_has_waited_too() {
 }
 
 #[test]
+fn with_a_second_device_no_wait_is_taken_to_cover_anything() {
+    // What the program waits for may be the other device's.
+    let covered = || {
+        let mut covered = pair(Direction::Both);
+        covered.copies.iter_mut().for_each(|copy| copy.wait = Wait::Covered);
+        Run::of(covered)
+    };
+    let run = covered();
+    run.unifier.device_set(1);
+    run.unifier.device_set(2);
+    let p = run.merge();
+    run.unifier.device_set(2);
+    assert_eq!(run.copy(p, p, CopyKind::DeviceToHost), CopyDecision::Skip, "all of it is on the second device");
+    run.unifier.device_set(1);
+    assert_eq!(run.copy(p, p, CopyKind::DeviceToHost), CopyDecision::SkipThenWait(Waiting::Device));
+    run.deviated(&[Deviation::WaitNotCovered]);
+    let run = covered();
+    let p = run.merge();
+    run.unifier.device_set(1);
+    assert_eq!(run.copy(p, p, CopyKind::DeviceToHost), CopyDecision::SkipThenWait(Waiting::Device));
+}
+
+#[test]
 fn a_stream_is_waited_for_only_if_nothing_else_is_pending() {
     let mut in_stream = pair(Direction::Output);
     in_stream.copies.iter_mut().for_each(|copy| copy.wait = Wait::Stream);
@@ -323,7 +350,7 @@ fn page_locked_blocks_are_p_and_cuda_free_host_waits() {
     assert_eq!(run.copy(p, p, CopyKind::DeviceToHost), CopyDecision::SkipThenWait(Waiting::Device));
     assert_eq!(run.unifier.page_locked_free(&run.device, p), DONE);
     assert_eq!(run.device.log(), ["wait"]);
-    assert_eq!(run.unifier.page_locked_free(&run.device, p), FreeDecision::Forward, "freed twice");
+    assert_eq!(run.unifier.page_locked_free(&run.device, p), NO, "freed twice");
     assert_eq!(run.cuda_free(p), DONE);
     assert!(run.device.live.borrow().is_empty());
     run.deviated(&[]);
