@@ -44,8 +44,8 @@ pub(crate) fn keeping_errno<T>(f: impl FnOnce() -> T) -> T {
 /// Starts a thread that nobody waits for; false where that can't be done.
 ///
 /// Not one of the standard library's: that registers destructors, for which the C library allocates. A thread's first allocation makes an arena,
-/// 64 MiB of addresses, and the program's next large block may come to lie right below it, where it would never lie without Echo. A block of
-/// 32 MiB then began 4 KiB before a multiple of 2 MiB, as far from device memory as x86-64 processors copy slowest: up to five times.
+/// 64 MiB of addresses, and the program's next large block may come to lie right below it, where it would not lie without Echo. A block of
+/// 32 MiB that began 4 KiB before a multiple of 2 MiB was downloaded to five times as slowly as elsewhere (figure1 on the CPU device, x86-64).
 pub(crate) fn start_thread(name: &CStr, stack: usize, run: extern "C" fn(*mut c_void) -> *mut c_void) -> bool {
     // SAFETY: the attributes are made and destroyed once; `run` has the type that is asked for; the name ends in NUL, and the thread lives on,
     // or its number isn't used again before this function ends.
