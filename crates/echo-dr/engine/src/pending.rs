@@ -36,6 +36,8 @@ struct Slot {
     joins_legacy: AtomicBool,
     /// It was created so that they do not.
     apart: AtomicBool,
+    /// What was launched when it last was made to wait for an event.
+    joined: AtomicU64,
 }
 
 impl Slot {
@@ -62,6 +64,8 @@ pub(crate) struct Pending {
     taken: AtomicU64,
     /// The last launch in a stream that has no slot.
     elsewhere: AtomicU64,
+    /// A stream that has no slot was made to wait for an event.
+    joined_elsewhere: AtomicBool,
     /// Launches up to here are done.
     done: AtomicU64,
     events: Mutex<[Recorded; EVENTS]>,
@@ -74,6 +78,7 @@ impl Default for Pending {
             taken: AtomicU64::new(0),
             slots: std::array::from_fn(|_| Slot::default()),
             elsewhere: AtomicU64::new(0),
+            joined_elsewhere: AtomicBool::new(false),
             done: AtomicU64::new(0),
             events: Mutex::new([Recorded::default(); EVENTS]),
         }
@@ -144,6 +149,15 @@ impl Pending {
         }
     }
 
+    /// A stream was made to wait for an event.
+    pub(crate) fn joined(&self, stream: Stream) {
+        let launches = self.launches();
+        match self.slot(stream, true) {
+            Some(slot) => slot.joined.fetch_max(launches, Ordering::AcqRel),
+            None => u64::from(self.joined_elsewhere.swap(true, Ordering::AcqRel)),
+        };
+    }
+
     /// A copy that the host waited for was made in a stream.
     pub(crate) fn copied(&self, token: WaitToken, stream: Stream) {
         self.waited(token, WaitFor::Stream(stream));
@@ -184,9 +198,25 @@ impl Pending {
         })
     }
 
-    /// Work put into `stream` now would wait for pending work of another stream without a word of the program: the legacy default stream and the
-    /// others wait for each other. What then comes in `stream`, or after a wait for it, is ordered behind that work by this alone.
+    /// Work put into `stream` now would wait for pending work of another stream that nothing in `stream` waits for yet: without a word of the program,
+    /// since the legacy default stream and the others wait for each other, or because the stream waits for an event, which holds for what is
+    /// put into it from then on. What then comes in `stream`, or after a wait for it, is ordered behind that work by this alone.
     pub(crate) fn joins(&self, stream: Stream) -> bool {
+        self.waits_for_event(stream) && !self.idle_but_for(stream) || self.joins_by_rule(stream)
+    }
+
+    /// The stream was made to wait for an event, and has had no work since.
+    fn waits_for_event(&self, stream: Stream) -> bool {
+        match self.slot(stream, false) {
+            Some(slot) => {
+                let joined = slot.joined.load(Ordering::Acquire);
+                joined > 0 && slot.last.load(Ordering::Acquire) <= joined
+            }
+            None => self.joined_elsewhere.load(Ordering::Acquire),
+        }
+    }
+
+    fn joins_by_rule(&self, stream: Stream) -> bool {
         if stream == Stream::LEGACY {
             let done = self.done.load(Ordering::Acquire);
             return self.elsewhere.load(Ordering::Acquire) > done
@@ -306,6 +336,27 @@ mod tests {
         pending.launched(B);
         pending.copied(pending.waiting(), Stream::LEGACY);
         assert!(!pending.idle(), "a non-blocking stream");
+    }
+
+    #[test]
+    fn a_stream_that_waits_for_an_event_is_behind_it_from_its_next_work_on() {
+        for (stream, other) in [(A, B), (Stream::PER_THREAD, B)] {
+            let pending = Pending::default();
+            pending.joined(stream);
+            assert!(!pending.joins(stream), "nothing is pending");
+            pending.launched(other);
+            pending.joined(stream);
+            assert!(pending.joins(stream) && !pending.joins(other));
+            wait(&pending, WaitFor::Stream(stream));
+            assert!(pending.joins(stream), "a wait for the stream waits for what it was given");
+            wait(&pending, WaitFor::Stream(other));
+            assert!(!pending.joins(stream));
+        }
+        let pending = Pending::default();
+        pending.launched(B);
+        pending.joined(A);
+        pending.launched(A);
+        assert!(!pending.joins(A), "its work waits, and what comes behind it");
     }
 
     #[test]

@@ -360,6 +360,11 @@ impl Merge {
                 self.unifier.launched(stream);
                 code
             }
+            Call::StreamWait { stream, .. } => {
+                let code = real();
+                self.unifier.joined(stream);
+                code
+            }
             Call::Wait { on } => {
                 let token = self.unifier.waiting();
                 let code = real();

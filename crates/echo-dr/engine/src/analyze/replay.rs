@@ -141,6 +141,7 @@ pub(super) fn waits(groups: &[&Group], events: &[Event]) -> BTreeMap<(usize, Sit
         match event.call {
             Call::Launch { stream } | Call::Set { stream, .. } => pending.launched(stream),
             Call::StreamCreate { stream, non_blocking } => pending.created(stream, non_blocking),
+            Call::StreamWait { stream, .. } => pending.joined(stream),
             Call::Wait { on } => pending.waited(now, on),
             Call::EventRecord { event, stream } => pending.recorded(event, stream, now),
             Call::Copy { kind, stream, asynchronous, .. } => match linking.get(&index) {

@@ -156,6 +156,11 @@ impl Unifier {
         self.pending.recorded(event, stream, token);
     }
 
+    /// A stream was made to wait for an event. Told after the call.
+    pub fn joined(&self, stream: Stream) {
+        self.pending.joined(stream);
+    }
+
     /// A wait, a copy or the record of an event is about to begin.
     #[must_use]
     pub fn waiting(&self) -> WaitToken {

@@ -206,7 +206,10 @@ impl<'a> Run<'a> {
                         tracer.borrow_mut().call(Site(0), Call::StreamWait { event: 1, stream });
                     }
                     Mode::Watch(windows, _) => windows.joined(),
-                    Mode::Merge(unifier) => unifier.recorded(unifier.waiting(), 1, other),
+                    Mode::Merge(unifier) => {
+                        unifier.recorded(unifier.waiting(), 1, other);
+                        unifier.joined(stream);
+                    }
                 }
             }
         }
