@@ -101,7 +101,8 @@ fn replace(from: &Path, to: &Path, write: impl FnOnce(&Path) -> Result<(), Failu
     if newer(from, to) == Some(false) {
         return Ok(());
     }
-    let fresh = to.with_extension("new");
+    // Commands that run at once (tests do) may each install.
+    let fresh = to.with_extension(format!("new.{}", std::process::id()));
     write(&fresh)?;
     fs::rename(&fresh, to).map_err(|error| Failure::io("write", to, &error))
 }

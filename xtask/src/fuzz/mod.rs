@@ -78,7 +78,7 @@ pub(crate) struct Options {
 /// Runs the fuzzer. [`Failure::Result`] if a program went wrong.
 pub(crate) fn run(context: &Context, options: &Options) -> Result<(), Failure> {
     if options.show {
-        let cases = cases(options.seed, options.first, options.programs.unwrap_or(1))?;
+        let cases = cases(options, options.first, options.programs.unwrap_or(1))?;
         println!("{}", emit::file(&cases.iter().map(|case| &case.program).collect::<Vec<_>>(), false));
         return Ok(());
     }
@@ -114,10 +114,12 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<(), Failure> {
     Err(Failure::Result(findings.join("\n")))
 }
 
-fn cases(seed: u64, first: u64, count: u64) -> Result<Vec<Case>, Failure> {
+fn cases(options: &Options, first: u64, count: u64) -> Result<Vec<Case>, Failure> {
+    let seed = options.seed;
     let one = |index| {
         let none = || Failure::Build(format!("no draft of program {index} (seed {seed}) can be made well-defined"));
-        generate::case(seed, index).ok_or_else(none)
+        let case = generate::case(seed, index).ok_or_else(none)?;
+        Ok(if options.preloaded { case.enlarged(preloaded::LARGER) } else { case })
     };
     (first..first + count).map(one).collect()
 }
@@ -187,7 +189,7 @@ impl<'a> Fuzzer<'a> {
     }
 
     fn batch(&self, first: u64, count: u64, step: &Step) -> Result<(), Failure> {
-        let cases = cases(self.options.seed, first, count)?;
+        let cases = cases(self.options, first, count)?;
         let number = first / batch::SIZE;
         let (level, plain_level) = build::levels(number);
         let compiler = Compiler {

@@ -22,8 +22,10 @@ use super::report::{Merged, Pairs};
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// The smallest block that is recorded: the smallest buffers of the programs have 16 bytes.
-const THRESHOLD: u64 = 16;
+/// The smallest block that is recorded, which is the smallest that can be.
+const THRESHOLD: u64 = 4096;
+/// As many times as large as usual are the buffers: the smallest has 16 bytes then.
+pub(super) const LARGER: usize = THRESHOLD as usize / 16;
 
 /// Which run of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -26,6 +26,21 @@ pub(super) struct Case {
     pub(super) expected: [Expected; 2],
 }
 
+impl Case {
+    /// The same program with buffers of `times` the elements; as it is where that has no meaning.
+    pub(super) fn enlarged(mut self, times: usize) -> Self {
+        let n = self.program.n;
+        self.program.n *= times;
+        match repair::meaning(&self.program) {
+            Ok(expected) => Self { expected, ..self },
+            Err(_) => {
+                self.program.n = n;
+                self
+            }
+        }
+    }
+}
+
 /// How unusual a program is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Temper {
