@@ -102,7 +102,7 @@ impl Unifier {
     }
 
     /// The wait that stands for a copy that makes nobody wait. Work of one stream that it waited for keeps its order without it; what it was
-    /// ordered behind by the rule of the legacy default stream does not.
+    /// ordered behind by the rule of the legacy default stream, or by an event that its stream was made to wait for, does not.
     fn order_of(&self, planned: Option<Wait>, stream: Stream) -> Option<Waiting> {
         if !self.pending.joins(stream) {
             return None;

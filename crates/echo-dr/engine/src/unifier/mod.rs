@@ -6,7 +6,7 @@
 //!   addresses are forwarded untouched.
 //! - A copy is skipped only if source and destination are one address of one p whose two views are alive. What the copy made the host wait for
 //!   is then waited for, unless the plan says that an earlier wait covers it *and* the waits of this run confirm that ([`Pending`]). So is what an
-//!   asynchronous copy ordered without making anybody wait: work on both sides of the legacy default stream.
+//!   asynchronous copy ordered without making anybody wait: work on both sides of the legacy default stream, and behind an event.
 //! - A copy with one end in p is made, and the host waits for it where the program's own memory would have made it wait.
 //! - What was not profiled is counted as a [`Deviation`]. One that shows that blocks may not be paired as when profiled switches the pair off
 //!   for new blocks; those that exist go on, since the program holds their addresses.
