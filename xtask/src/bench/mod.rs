@@ -5,11 +5,13 @@ pub(crate) mod dr;
 mod measure;
 mod report;
 
+use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use echo_synth::{Request, Shape};
+use serde::Serialize;
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -90,14 +92,18 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<(), Failure> {
     report.start_with_plugin_ms = median(&with) * 1e3;
     step.done();
 
-    if options.json {
-        let text = serde_json::to_string_pretty(&report)
+    conclude(&report, &report.problems(), options.json)
+}
+
+/// Shows a report; bounds that are broken are the command's failure.
+fn conclude(report: &(impl Serialize + Display), problems: &[String], json: bool) -> Result<(), Failure> {
+    if json {
+        let text = serde_json::to_string_pretty(report)
             .map_err(|error| Failure::Build(format!("cannot write the report: {error}")))?;
         println!("{text}");
     } else {
         println!("{report}");
     }
-    let problems = report.problems();
     if problems.is_empty() { Ok(()) } else { Err(Failure::Result(problems.join("\n"))) }
 }
 

@@ -212,6 +212,18 @@ pub enum State {
     Rejected(Rejection),
 }
 
+impl State {
+    /// Validation let the pair pass, whether it was found to gain anything or not.
+    #[must_use]
+    pub fn passed_validation(&self) -> bool {
+        match self {
+            Self::Validated | Self::Enabled => true,
+            Self::Rejected(rejection) => matches!(rejection.reason, Decline::NoGain { .. }),
+            Self::Candidate => false,
+        }
+    }
+}
+
 /// Why a pair is not merged, and where that was seen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

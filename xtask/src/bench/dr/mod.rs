@@ -65,15 +65,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<(), Failure> {
     }
     step.done();
 
-    if options.json {
-        let text = serde_json::to_string_pretty(&report)
-            .map_err(|error| Failure::Build(format!("cannot write the report: {error}")))?;
-        println!("{text}");
-    } else {
-        println!("{report}");
-    }
-    let problems = report.problems();
-    if problems.is_empty() { Ok(()) } else { Err(Failure::Result(problems.join("\n"))) }
+    super::conclude(&report, &report.problems(), options.json)
 }
 
 fn measure(

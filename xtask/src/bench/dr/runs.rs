@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use echo_dr_format::plan::{Plan, State};
-use echo_dr_format::reason::Decline;
 use echo_dr_format::trace::Trace;
 use serde::Deserialize;
 
@@ -144,15 +143,8 @@ impl Subject<'_> {
             return if output.status.code() == Some(1) { Ok(0) } else { Err(failed("left no plan")) };
         };
         let mut plan = Plan::read(&text).map_err(|error| failed(&format!("left a plan that is none: {error}")))?;
-        for pair in &mut plan.pairs {
-            let passed = match &pair.state {
-                State::Validated | State::Enabled => true,
-                State::Rejected(rejection) => matches!(rejection.reason, Decline::NoGain { .. }),
-                State::Candidate => false,
-            };
-            if passed {
-                pair.state = State::Enabled;
-            }
+        for pair in plan.pairs.iter_mut().filter(|pair| pair.state.passed_validation()) {
+            pair.state = State::Enabled;
         }
         let mut text = Vec::new();
         plan.write(&mut text).map_err(|error| Failure::io("write", &path, &error))?;

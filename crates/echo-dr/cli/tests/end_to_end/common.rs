@@ -10,7 +10,6 @@ use std::time::SystemTime;
 
 use echo_dr_format::counters::Counters;
 use echo_dr_format::plan::{Plan, State};
-use echo_dr_format::reason::Decline;
 use serde_json::Value;
 
 /// The repository.
@@ -188,15 +187,8 @@ pub(crate) fn write_plan(plan: &Plan, path: &Path) {
 /// Enables every pair that passed validation, whatever it gains: small buffers gain too little to be sure of.
 pub(crate) fn enable(path: &Path) -> Plan {
     let mut plan = plan(path);
-    for pair in &mut plan.pairs {
-        let passed = match &pair.state {
-            State::Validated | State::Enabled => true,
-            State::Rejected(rejection) => matches!(rejection.reason, Decline::NoGain { .. }),
-            State::Candidate => false,
-        };
-        if passed {
-            pair.state = State::Enabled;
-        }
+    for pair in plan.pairs.iter_mut().filter(|pair| pair.state.passed_validation()) {
+        pair.state = State::Enabled;
     }
     write_plan(&plan, path);
     plan
