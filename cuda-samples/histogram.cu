@@ -24,7 +24,7 @@ static void run(size_t size, int frames) {
         read_frame(frame.data(), frame.size(), t);
         CUDA_CHECK(cudaMemcpy(d_frame, frame.data(), size, cudaMemcpyHostToDevice));
         CUDA_CHECK(cudaMemset(d_bins, 0, BINS * sizeof(unsigned int)));
-        histogram<<<64, 256>>>(d_frame, size, d_bins);
+        histogram<<<blocks_for(size), 256>>>(d_frame, size, d_bins);
         CUDA_CHECK(cudaGetLastError());
         CUDA_CHECK(cudaMemcpy(bins.data(), d_bins, BINS * sizeof(unsigned int), cudaMemcpyDeviceToHost));
         hash = fnv1a(bins.data(), BINS * sizeof(unsigned int), hash);

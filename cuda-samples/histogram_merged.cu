@@ -21,7 +21,7 @@ static void run(size_t size, int frames) {
     for (int t = 0; t < frames; t++) {
         read_frame(frame, size, t);
         memset(bins, 0, BINS * sizeof(unsigned int));
-        histogram<<<64, 256>>>(frame, size, bins);
+        histogram<<<blocks_for(size), 256>>>(frame, size, bins);
         CUDA_CHECK(cudaGetLastError());
         CUDA_CHECK(cudaDeviceSynchronize());
         hash = fnv1a(bins, BINS * sizeof(unsigned int), hash);

@@ -27,7 +27,7 @@ int main(int argc, char **argv) {
         produce(h_in, N, t);
         gpuErrchk(cudaMemcpy(d_in, h_in, bytes, cudaMemcpyHostToDevice));
         gpuErrchk(cudaMemset(d_total, 0, sizeof(unsigned long long)));
-        deviceReduce<<<64, 256>>>(d_in, d_total, N);
+        deviceReduce<<<blocks_for(N), 256>>>(d_in, d_total, N);
         gpuErrchk(cudaPeekAtLastError());
         gpuErrchk(cudaMemcpy(&total, d_total, sizeof total, cudaMemcpyDeviceToHost));
         hash = fnv1a(&total, sizeof total, hash);

@@ -26,6 +26,9 @@ __global__ void deviceReduce(const unsigned int *in, unsigned long long *total, 
     if (threadIdx.x == 0) atomicAdd(total, (unsigned long long)sum);
 }
 
+// Enough blocks to fill a GPU, and none without work.
+static inline int blocks_for(int N) { return N < 64 * 256 ? (N + 255) / 256 : 64; }
+
 static inline void produce(unsigned int *in, int N, int t) {
     for (int i = 0; i < N; i++) in[i] = (unsigned int)(i + t) & 15;
 }

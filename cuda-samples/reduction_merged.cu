@@ -24,7 +24,7 @@ int main(int argc, char **argv) {
     for (int t = 0; t < options.iterations; t++) {
         produce(in, N, t);
         *total = 0;
-        deviceReduce<<<64, 256>>>(in, total, N);
+        deviceReduce<<<blocks_for(N), 256>>>(in, total, N);
         gpuErrchk(cudaPeekAtLastError());
         gpuErrchk(cudaDeviceSynchronize());
         hash = fnv1a(total, sizeof *total, hash);

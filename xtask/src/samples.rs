@@ -20,6 +20,8 @@ pub(crate) struct Sample {
     demo: Vec<String>,
     /// Arguments of the tests' runs.
     test: Vec<String>,
+    /// Arguments of runs whose rounds are short, where the tests' are not.
+    short: Option<Vec<String>>,
     /// Its candidate pairs.
     #[serde(default, rename = "pair")]
     pub(crate) pairs: Vec<ExpectedPair>,
@@ -70,6 +72,8 @@ pub(crate) enum Size {
     Demo,
     /// The same paths, quickly.
     Test,
+    /// Buffers of a few pages, so that a round of the loop takes no longer than it must.
+    Short,
 }
 
 #[derive(Debug, Deserialize)]
@@ -106,6 +110,7 @@ impl Sample {
         match size {
             Size::Demo => &self.demo,
             Size::Test => &self.test,
+            Size::Short => self.short.as_ref().unwrap_or(&self.test),
         }
     }
 

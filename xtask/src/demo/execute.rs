@@ -109,9 +109,9 @@ fn read(file: &mut File) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The number of the line `loop time: 12.345 ms`.
-fn loop_time(messages: &str) -> Option<f64> {
-    messages.lines().find_map(|line| line.strip_prefix("loop time: ")?.strip_suffix(" ms")?.parse().ok())
+/// The number in `loop time: 12.345 ms`, which ends a line. (Where both of a program's outputs go to one place, it need not begin one.)
+pub(crate) fn loop_time(messages: &str) -> Option<f64> {
+    messages.lines().find_map(|line| line.split_once("loop time: ")?.1.strip_suffix(" ms")?.parse().ok())
 }
 
 #[cfg(test)]
@@ -121,6 +121,7 @@ mod tests {
     #[test]
     fn the_loop_time_is_found_among_other_messages() {
         assert_eq!(loop_time("warning\nloop time: 12.345 ms\n"), Some(12.345));
+        assert_eq!(loop_time("result 43cloop time: 12.345 ms\n00000\n"), Some(12.345));
         assert_eq!(loop_time("loop time: long\n"), None);
         assert_eq!(loop_time(""), None);
     }

@@ -17,6 +17,7 @@ use crate::samples::{self, Sample, Size};
 use crate::{products, setup};
 
 pub(crate) use compile::{Variant, all as compile, program};
+pub(crate) use execute::loop_time;
 use execute::{Modes, Run};
 use report::{Report, SampleReport};
 

@@ -4,7 +4,8 @@
 //! A cost of less than a hundredth can't be seen in runs of a busy machine, so it is measured twice:
 //!
 //! 1. **What a round costs more**, in µs: small buffers, all processes of a run on one processor. The round is short, nothing runs beside it, and
-//!    what Echo-DR's own thread does takes the program's time too. Echo-DR never touches what is in the buffers, so larger ones cost no more.
+//!    what Echo-DR's own thread does takes the program's time too: rounds are looked at in pieces that it comes to twice. Echo-DR never touches
+//!    what is in the buffers, so larger ones cost no more.
 //! 2. **The rounds with usual buffers**, as the demo runs them, on all processors. Their ratios show whether anything was forgotten, as surely as
 //!    the machine lets them; the first measurement, divided by these rounds, is the cost.
 //!
@@ -25,7 +26,7 @@ use crate::{products, setup, tool};
 
 use super::measure::median;
 use report::{Measured, Report, SampleReport};
-use runs::{Subject, Way};
+use runs::{Rounds, Subject, Way};
 use stats::Estimate;
 
 /// What the user asked for.
@@ -40,9 +41,9 @@ pub(crate) struct Options {
 }
 
 /// A run with small buffers takes about as long.
-const SMALL_RUN: Duration = Duration::from_millis(100);
+const SMALL_RUN: Duration = Duration::from_millis(300);
 /// Its rounds; the first run, which finds out how long one takes, has the fewest.
-const SMALL_ROUNDS: std::ops::RangeInclusive<usize> = 20..=2000;
+const SMALL_ROUNDS: std::ops::RangeInclusive<usize> = 20..=10_000;
 /// Rounds of a run with usual buffers, at least.
 const USUAL_ROUNDS: usize = 6;
 /// Turns of each sample and size, at least: of fewer no interval of 99 % can be told.
@@ -80,8 +81,8 @@ fn measure(
         context,
         program: demo::program(context, sample, Variant::Plain),
         by_hand: sample.merged.then(|| demo::program(context, sample, Variant::Merged)),
-        arguments: with_iterations(sample.arguments(Size::Test), |_| *SMALL_ROUNDS.start()),
-        core: last_core(),
+        arguments: with_iterations(sample.arguments(Size::Short), |_| *SMALL_ROUNDS.start()),
+        rounds: Rounds::Short(last_core()),
         folder,
     };
     let round = Duration::from_secs_f64(subject.round(Way::Plain)? * 1e-9).max(Duration::from_nanos(1));
@@ -91,7 +92,7 @@ fn measure(
     let small = turns(&subject, options.time, has_heaptrack)?;
 
     subject.arguments = with_iterations(sample.arguments(Size::Demo), |usual| usual.max(USUAL_ROUNDS));
-    subject.core = None;
+    subject.rounds = Rounds::Usual;
     let usual = turns(&subject, options.time, has_heaptrack)?;
     Ok(SampleReport { name: sample.name.clone(), small, usual })
 }

@@ -73,8 +73,13 @@ impl SampleReport {
         let mut problems = Vec::new();
         let mut check = |what: &str, bound: f64, part: Option<Estimate>, ratio: Option<Estimate>| {
             if let Some(part) = part.filter(|part| part.high > bound) {
-                let (part, bound) = (percent(part), bound * 100.0);
-                problems.push(format!("{}: {what} adds {part} to a round, more than {bound} %", self.name));
+                let (name, bound) = (&self.name, bound * 100.0);
+                let problem = if part.low > bound / 100.0 {
+                    format!("more than {bound} %")
+                } else {
+                    format!("which may be more than {bound} %: measure it longer (--seconds)")
+                };
+                problems.push(format!("{name}: {what} adds {} to a round, {problem}", percent(part)));
             }
             // A machine on which two runs of the same are so far apart shows nothing.
             let noise = self.usual.again.map_or(1.0, |again| again.high.max(1.0 / again.low.max(f64::MIN_POSITIVE)));
@@ -247,6 +252,15 @@ mod tests {
         assert!(slow.len() == 1 && slow[0].contains("with a plan adds 2.200"), "{slow:?}");
         let slow = problems(|sample| sample.usual.planned = exactly(1.03));
         assert!(slow.len() == 1 && slow[0].contains("1.030"), "{slow:?}");
+    }
+
+    #[test]
+    fn a_cost_that_is_not_surely_below_is_told_from_one_that_is_surely_above() {
+        let wide = Some(Estimate { low: -2.0, median: 0.0, high: 11.0 });
+        let unsure = problems(|sample| sample.small.profiled_us = wide);
+        assert!(unsure.len() == 1 && unsure[0].contains("may be more than 1 %: measure it longer"), "{unsure:?}");
+        let sure = problems(|sample| sample.small.profiled_us = exactly(11.0));
+        assert!(sure.len() == 1 && sure[0].contains("to a round, more than 1 %"), "{sure:?}");
     }
 
     #[test]
