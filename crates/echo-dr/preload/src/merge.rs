@@ -248,7 +248,7 @@ impl Merge {
         real: Forward<'_>,
     ) -> c_int {
         let begin = self.now();
-        let decide = || self.unifier.device_free(&Real::of(call.hook.layer), address, asynchronous);
+        let decide = || self.unifier.device_free(&Real::of(call.hook.layer), address);
         let code = match contain(FreeDecision::Forward, decide) {
             FreeDecision::Forward => real(),
             FreeDecision::Done(result) => code_of(result),

@@ -98,12 +98,13 @@ impl Unifier {
     }
 
     /// cudaFree(address), or cudaFreeAsync, before the real call.
-    pub fn device_free(&self, cuda: &impl Cuda, address: usize, asynchronous: bool) -> FreeDecision {
+    pub fn device_free(&self, cuda: &impl Cuda, address: usize) -> FreeDecision {
         if !self.near.may_start(address) {
             return FreeDecision::Forward;
         }
-        // cudaFree waits for the device, and programs count on it.
-        self.free(cuda, address, Side::Device, if asynchronous { Waits::No } else { Waits::ForDevice })
+        // cudaFree waits for the device, and programs count on it. cudaFreeAsync does not, but afterwards nobody knows which work of a stream uses p,
+        // while the program takes h for memory that no GPU uses.
+        self.free(cuda, address, Side::Device, Waits::ForDevice)
     }
 
     /// The enabled pair whose block at `site` has this size.

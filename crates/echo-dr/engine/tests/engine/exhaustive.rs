@@ -55,14 +55,15 @@ enum Step {
     /// free, or cudaFreeHost.
     Free,
     CudaFree,
+    CudaFreeAsync,
 }
 
 use Step::{
-    Add, Calloc, CudaFree, CudaMalloc, Download, DownloadAsync, Fill, FillHost, Free, Look, LookHost, Malloc,
-    MallocHost, Peek, Read, Set, Upload, UploadAsync, Wait, Write,
+    Add, Calloc, CudaFree, CudaFreeAsync, CudaMalloc, Download, DownloadAsync, Fill, FillHost, Free, Look, LookHost,
+    Malloc, MallocHost, Peek, Read, Set, Upload, UploadAsync, Wait, Write,
 };
 
-const STEPS: [Step; 20] = [
+const STEPS: [Step; 21] = [
     Malloc,
     Calloc,
     MallocHost,
@@ -83,6 +84,7 @@ const STEPS: [Step; 20] = [
     Wait,
     Free,
     CudaFree,
+    CudaFreeAsync,
 ];
 
 /// Which host memory kernels can use in a run.
@@ -110,6 +112,8 @@ enum Work {
     Look(usize),
     Store(usize, Option<u64>),
     Copy(usize, usize),
+    /// cudaFreeAsync.
+    Free(usize),
 }
 
 /// Memory and a GPU. Contents are one number a block; `None` was never written.
@@ -171,6 +175,10 @@ impl Machine {
 
     fn give(&self, address: usize) {
         self.drain();
+        self.remove(address);
+    }
+
+    fn remove(&self, address: usize) {
         assert!(self.blocks.borrow_mut().remove(&address).is_some(), "freed twice");
     }
 
@@ -207,6 +215,7 @@ impl Machine {
                 Work::Store(address, value) if self.reaches(address, true) => self.store(address, value),
                 Work::Look(_) | Work::Store(..) => {}
                 Work::Copy(dst, src) => self.store(dst, self.load(src)),
+                Work::Free(address) => self.remove(address),
             }
         }
     }
@@ -360,9 +369,9 @@ fn trace(program: &[Step]) -> Option<(Output, Tracer)> {
                 machine.give(h);
                 tracer.free(h as u64);
             }
-            CudaFree => {
+            CudaFree | CudaFreeAsync => {
                 machine.give(d);
-                tracer.cuda_free(d as u64);
+                tracer.call(Site(0), Call::DeviceFree { ptr: d as u64, asynchronous: step == CudaFreeAsync });
             }
         }
     }
@@ -450,9 +459,12 @@ fn validate(program: &[Step], plan: &mut Plan, mut trace: Trace, machine: Machin
                 windows.host_free(&original, h);
                 machine.give(h);
             }
-            CudaFree => {
+            CudaFree | CudaFreeAsync => {
                 windows.device_free(&original, d);
-                machine.give(d);
+                machine.enqueue(Work::Free(d));
+                if step == CudaFree {
+                    machine.drain();
+                }
             }
         }
         if machine.failed.get() {
@@ -543,9 +555,12 @@ fn merged(program: &[Step], plan: &Plan, eager: bool) -> Option<Output> {
                     machine.give(h);
                 }
             }
-            CudaFree => {
-                if unifier.device_free(&machine, d, false) == FreeDecision::Forward {
-                    machine.give(d);
+            CudaFree | CudaFreeAsync => {
+                if unifier.device_free(&machine, d) == FreeDecision::Forward {
+                    machine.enqueue(Work::Free(d));
+                }
+                if step == CudaFree {
+                    machine.drain();
                 }
             }
         }
@@ -647,7 +662,7 @@ fn extend(program: &mut Vec<Step>, (h, d): (bool, bool), left: usize, tally: &mu
             CudaMalloc => !d,
             Write | Read | LookHost | FillHost | Free => h,
             Upload | UploadAsync | Download | DownloadAsync => h && d,
-            Peek | Add | Look | Fill | Set | CudaFree => d,
+            Peek | Add | Look | Fill | Set | CudaFree | CudaFreeAsync => d,
             Wait => program.last() != Some(&Wait),
         };
         if !possible {
@@ -657,7 +672,7 @@ fn extend(program: &mut Vec<Step>, (h, d): (bool, bool), left: usize, tally: &mu
             Malloc | Calloc | MallocHost => (true, d),
             Free => (false, d),
             CudaMalloc => (h, true),
-            CudaFree => (h, false),
+            CudaFree | CudaFreeAsync => (h, false),
             _ => (h, d),
         };
         program.push(step);

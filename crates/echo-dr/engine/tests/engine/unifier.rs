@@ -151,7 +151,7 @@ impl Run {
     }
 
     fn cuda_free(&self, address: usize) -> FreeDecision {
-        self.unifier.device_free(&self.device, address, false)
+        self.unifier.device_free(&self.device, address)
     }
 
     fn copy(&self, dst: usize, src: usize, kind: CopyKind) -> CopyDecision {
@@ -597,7 +597,7 @@ fn an_alignment_that_p_does_not_have_is_left_to_the_real_call() {
     let p = run.cuda_malloc().expect("p");
     assert_eq!(run.malloc_as(0x100_0000, false, 1), None);
     run.deviated(&[Deviation::Alignment]);
-    assert_eq!(run.unifier.device_free(&run.device, p, false), FreeDecision::Done(Ok(())));
+    assert_eq!(run.unifier.device_free(&run.device, p), FreeDecision::Done(Ok(())));
     assert!(run.device.live.borrow().is_empty());
 }
 
@@ -743,7 +743,7 @@ fn many_threads_at_once_lose_nothing() {
                     let call = DeviceAlloc { site: DEVICE, bytes: N, thread };
                     assert_eq!(used(unifier.device_alloc(device, facts, call), false), Some(p));
                     assert_eq!(unifier.host_free(device, p), DONE);
-                    assert_eq!(unifier.device_free(device, p, false), DONE);
+                    assert_eq!(unifier.device_free(device, p), DONE);
                 }
             });
         }
