@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::common::{Runtime, command, counters, echo_dr, enable, plain, program_with, root, text};
+use crate::common::{Run, Runtime, command, counters, enable, plain, program_with, root, text};
 use serde_json::Value;
 
 fn source() -> PathBuf {
@@ -23,12 +23,19 @@ fn passes(pair: &Value) -> bool {
 
 /// What `tune` says of the program with this argument, with all merged that passed validation checked to give the same output and to skip copies.
 fn tuned(how: &str, runtime: Runtime) -> Value {
+    tuned_in(None, how, runtime)
+}
+
+/// As [`tuned`], with `tune`'s own runs in a schedule of the device's.
+fn tuned_in(schedule: Option<&str>, how: &str, runtime: Runtime) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let program = program_with(&source(), runtime);
     let arguments = [how, "4"];
     let expected = plain(&program, &arguments, &[]).ends(0).out;
     let tune = ["tune", "--json", "--trials", "1", "--compare-stdout", "--", text(&program)];
-    let run = echo_dr(folder.path(), &[&tune[..], &arguments].concat());
+    let mut command_line = command(folder.path());
+    command_line.args(tune).args(arguments).envs(schedule.map(|schedule| ("UMA_DEVICE_SCHEDULE", schedule)));
+    let run = Run::from(command_line.output().expect("echo-dr starts"));
     assert!(run.code == 0 || run.code == 1, "{how}: {} {}", run.out, run.err);
     let plan = enable(&folder.path().join("echo-dr.plan.json"));
     for schedule in ["lazy", "eager", "random:1"] {
@@ -90,6 +97,19 @@ fn work_behind_a_download_that_nobody_has_waited_for_is_seen() {
     assert_eq!(locked["why_not"]["number"], "EDR340", "{locked}");
     let place = locked["access"]["text"].as_str().expect("a place");
     assert!(place.contains(&format!("locked.cu:{}", line("// HERE late"))), "{place}");
+}
+
+/// In a validation run the block is pageable, and a copy from such memory may return while its last part is still on the way. Were it so, the kernel
+/// would go first here, and the copy would put back what it changed.
+#[test]
+fn a_synchronous_copy_is_over_when_it_returns() {
+    for runtime in [Runtime::Shared, Runtime::Static] {
+        let (locked, heap) = pairs(&tuned_in(Some("lazy"), "kept", runtime));
+        assert_eq!(locked["why_not"]["number"], "EDR340", "{locked}");
+        let place = locked["access"]["text"].as_str().expect("a place");
+        assert!(place.contains(&format!("locked.cu:{}", line("// HERE late"))), "{place}");
+        assert!(passes(&heap), "{heap}");
+    }
 }
 
 #[test]

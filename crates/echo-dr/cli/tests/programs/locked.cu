@@ -82,6 +82,11 @@ int main(int argc, char **argv) {
             // Changes the device buffer when the host buffer has its value already.
             if (is("late")) add_one<<<n / 256, 256, 0, stream>>>(d, n);
             CHECK(cudaStreamSynchronize(stream));
+        } else if (is("kept")) {
+            // The copy is done when it returns, so the kernel comes after it in any stream. The result stays on the device.
+            CHECK(cudaMemcpy(d, h, bytes, cudaMemcpyHostToDevice));
+            add_one<<<n / 256, 256, 0, stream>>>(d, n);
+            CHECK(cudaStreamSynchronize(stream));
         } else {
             CHECK(cudaMemcpy(d, h, bytes, cudaMemcpyHostToDevice));
             if (is("write")) by_write(h);

@@ -50,8 +50,14 @@ impl Unifier {
             self.retire(&mut table, pair, Deviation::ForeignCopy);
         }
         table.pairs[pair].counters.copies_made += 1;
-        // The program's own memory would have made the call wait (pageable memory) or be staged; p does not.
-        if call.asynchronous && call.kind != CopyKind::DeviceToDevice {
+        // The program's own memory would have made an asynchronous call wait (pageable memory) or be staged; p does not. A synchronous upload has read all
+        // of pageable memory when it returns, and has arrived if that was page-locked; of p it may be a copy within the device, which is asynchronous.
+        let may_return_early = match call.kind {
+            CopyKind::DeviceToDevice => false,
+            CopyKind::HostToDevice | CopyKind::Default => call.asynchronous || src.is_some(),
+            CopyKind::DeviceToHost | CopyKind::HostToHost => call.asynchronous,
+        };
+        if may_return_early {
             return CopyDecision::ForwardThenWait(Waiting::Stream(call.stream));
         }
         CopyDecision::Forward

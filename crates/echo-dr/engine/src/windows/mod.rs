@@ -257,6 +257,12 @@ impl Windows {
             self.pending.copied(token, call.stream);
         }
         let Some(mut watch) = self.lock() else { return };
+        let is_upload = matches!(call.kind, CopyKind::HostToDevice | CopyKind::Default);
+        if is_upload && !call.asynchronous && self.pairs.iter().any(|pair| pair.page_locked) {
+            // Page-locked blocks are pageable in this run. A copy from pageable memory may return before all of it has arrived, one from page-locked
+            // memory does not, and the program may count on that.
+            memory.drain();
+        }
         let scene = self.scene(memory, &watch);
         if let Some((place, way)) = self.link(&watch, call) {
             if self.reaches_all && call.asynchronous {

@@ -517,6 +517,23 @@ fn pages_stay_open_until_an_asynchronous_copy_is_done() {
     }
 }
 
+/// It is pageable in this run, and a copy of such memory may still be on its way when it returns.
+#[test]
+fn a_synchronous_upload_from_page_locked_memory_has_arrived_when_it_returns() {
+    for (page_locked, src) in [(true, H), (true, 0x5000), (false, H)] {
+        let program = Program::of(plan(vec![Pair { page_locked, ..pair(Direction::Both) }]), false);
+        let (site, stream, shape) = (UPLOAD, Stream::LEGACY, Shape::Linear);
+        for kind in [CopyKind::HostToDevice, CopyKind::Default] {
+            let call = Copy { site, dst: D, src, bytes: N, kind, stream, asynchronous: false, shape };
+            let token = program.windows.waiting();
+            program.windows.copying(&program.machine, &call);
+            program.machine.copying.set(true);
+            program.windows.copied(&program.machine, token, &call, true);
+            assert_eq!(program.machine.copying.get(), !page_locked, "{kind:?}");
+        }
+    }
+}
+
 /// The pages are open for the call, to the GPU as well.
 #[test]
 fn work_that_another_thread_begins_during_a_copy_leaves_h_unwatched() {
