@@ -30,6 +30,7 @@ pub(super) fn of(program: &Program) -> BTreeSet<&'static str> {
             Memory::CudaMalloc => "cudaMalloc",
             Memory::CudaMallocHelper => "cudaMalloc in a helper",
             Memory::CudaMallocAsync(_) => "cudaMallocAsync",
+            Memory::CudaMallocFreedAsync(_) => "cudaFreeAsync of cudaMalloc's memory",
             Memory::DeviceOwner => "owning class",
         });
     }

@@ -98,7 +98,10 @@ pub(super) enum Memory {
     CudaMalloc,
     /// Through a function that returns the pointer.
     CudaMallocHelper,
+    /// `cudaMallocAsync`, and `cudaFreeAsync` unless the free is guarded.
     CudaMallocAsync(StreamId),
+    /// `cudaMalloc`, and `cudaFreeAsync` unless the free is guarded.
+    CudaMallocFreedAsync(StreamId),
     /// An owning class: alive from the function's start to its end.
     DeviceOwner,
 }
@@ -116,6 +119,14 @@ impl Memory {
     /// An object owns it: no statement allocates or frees it.
     pub(super) fn is_owned(self) -> bool {
         matches!(self, Memory::Vector | Memory::UniquePtr | Memory::DeviceOwner)
+    }
+
+    /// The stream in which it is freed, if its free is not guarded.
+    pub(super) fn freed_in(self) -> Option<StreamId> {
+        match self {
+            Memory::CudaMallocAsync(stream) | Memory::CudaMallocFreedAsync(stream) => Some(stream),
+            _ => None,
+        }
     }
 
     /// New memory is zero.

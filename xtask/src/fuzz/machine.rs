@@ -373,12 +373,13 @@ impl Machine<'_> {
         }
         let object = self.object(buffer, at)?;
         let length = self.objects[object].cells.len();
-        match self.program.buffers[buffer].memory {
-            Memory::CudaMallocAsync(stream) if !guarded => {
+        let memory = self.program.buffers[buffer].memory;
+        match memory.freed_in() {
+            Some(stream) if !guarded => {
                 let op = self.queue(stream, at);
                 self.gpu_access(&op, object, 0, length, true)?;
             }
-            memory => {
+            _ => {
                 if !memory.is_host() && self.program.trust.free_waits {
                     self.order.wait(Scope::Device);
                 }

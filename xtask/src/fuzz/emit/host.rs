@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use super::super::edit;
 use super::super::language::{
-    BufferId, Checks, Condition, Count, Form, Grid, Kind, Memory, Program, Range, Scope, Stmt, StmtId, StreamId,
-    StreamKind, Way,
+    BufferId, Checks, Condition, Count, Form, Grid, Kind, Program, Range, Scope, Stmt, StmtId, StreamId, StreamKind,
+    Way,
 };
 use super::super::machine;
 use super::element;
@@ -368,9 +368,7 @@ fn used(program: &Program, block: &[Stmt]) -> Used {
         used.streams.extend(stream(&stmt.kind));
     });
     for buffer in &used.buffers {
-        if let Memory::CudaMallocAsync(stream) = program.buffers[*buffer].memory {
-            used.streams.insert(stream);
-        }
+        used.streams.extend(program.buffers[*buffer].memory.freed_in());
     }
     used
 }

@@ -71,7 +71,7 @@ impl Writer<'_> {
             Memory::HostAlloc => {
                 self.cuda(&format!("cudaHostAlloc((void **)&{name}, {size}, cudaHostAllocDefault)"));
             }
-            Memory::CudaMalloc => self.cuda(&format!("cudaMalloc(&{name}, {size})")),
+            Memory::CudaMalloc | Memory::CudaMallocFreedAsync(_) => self.cuda(&format!("cudaMalloc(&{name}, {size})")),
             Memory::CudaMallocHelper => self.line(&format!("{name} = device_new<T>({count});")),
             Memory::CudaMallocAsync(stream) => {
                 let stream = self.scene.stream(stream);
@@ -97,11 +97,14 @@ impl Writer<'_> {
             Memory::Malloc | Memory::Calloc | Memory::AlignedAlloc => self.line(&format!("std::free({name});")),
             Memory::NewArray => self.line(&format!("delete[] {name};")),
             Memory::MallocHost | Memory::HostAlloc => self.line(&format!("cudaFreeHost({name});")),
-            Memory::CudaMallocAsync(stream) if !guarded => {
+            Memory::CudaMallocAsync(stream) | Memory::CudaMallocFreedAsync(stream) if !guarded => {
                 let stream = self.scene.stream(stream);
                 self.line(&format!("cudaFreeAsync({name}, {stream});"));
             }
-            Memory::CudaMalloc | Memory::CudaMallocHelper | Memory::CudaMallocAsync(_) => {
+            Memory::CudaMalloc
+            | Memory::CudaMallocHelper
+            | Memory::CudaMallocAsync(_)
+            | Memory::CudaMallocFreedAsync(_) => {
                 self.line(&format!("cudaFree({name});"));
             }
             Memory::Vector | Memory::UniquePtr | Memory::DeviceOwner => {}

@@ -192,8 +192,14 @@ impl Maker<'_> {
     fn device_memory(&mut self) -> Memory {
         let stream = self.random.below(self.program.streams.len());
         let asynchronous = if self.temper == Temper::Tidy { 1 } else { 5 };
-        let all = [Memory::CudaMalloc, Memory::CudaMallocHelper, Memory::CudaMallocAsync(stream), Memory::DeviceOwner];
-        all[self.random.weighted(&[67, 12, asynchronous, 15])]
+        let all = [
+            Memory::CudaMalloc,
+            Memory::CudaMallocHelper,
+            Memory::CudaMallocAsync(stream),
+            Memory::CudaMallocFreedAsync(stream),
+            Memory::DeviceOwner,
+        ];
+        all[self.random.weighted(&[62, 12, asynchronous, asynchronous, 15])]
     }
 
     fn statements(&mut self) {
@@ -225,6 +231,11 @@ impl Maker<'_> {
             } else {
                 self.program.tail.push(free);
             }
+        }
+        if early && self.random.chance(40) {
+            // What is left goes on; statements with what is freed are taken out again.
+            let block = self.block();
+            self.program.body.extend(block);
         }
     }
 
