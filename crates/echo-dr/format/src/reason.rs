@@ -200,7 +200,7 @@ pub enum Decline {
     )]
     OutOfSight,
     /// It does not pay.
-    #[error("it gains nothing ({gain_ppm} parts per million)")]
+    #[error("it gains nothing ({:.1} %)", *gain_ppm as f64 / 1e4)]
     NoGain {
         /// The best backend's gain.
         gain_ppm: i64,
