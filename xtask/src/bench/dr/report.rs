@@ -73,13 +73,13 @@ impl SampleReport {
         let mut problems = Vec::new();
         let mut check = |what: &str, bound: f64, part: Option<Estimate>, ratio: Option<Estimate>| {
             if let Some(part) = part.filter(|part| part.high > bound) {
-                let (name, bound) = (&self.name, bound * 100.0);
-                let problem = if part.low > bound / 100.0 {
-                    format!("more than {bound} %")
-                } else {
-                    format!("which may be more than {bound} %: measure it longer (--seconds)")
+                let (before, after) = match part.low > bound {
+                    true => ("", ""),
+                    false => ("which may be ", ": measure it longer (--seconds)"),
                 };
-                problems.push(format!("{name}: {what} adds {} to a round, {problem}", percent(part)));
+                let (part, bound) = (percent(part), bound * 100.0);
+                let name = &self.name;
+                problems.push(format!("{name}: {what} adds {part} to a round, {before}more than {bound} %{after}"));
             }
             // A machine on which two runs of the same are so far apart shows nothing.
             let noise = self.usual.again.map_or(1.0, |again| again.high.max(1.0 / again.low.max(f64::MIN_POSITIVE)));

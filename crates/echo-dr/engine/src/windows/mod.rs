@@ -260,7 +260,7 @@ impl Windows {
         let is_upload = matches!(call.kind, CopyKind::HostToDevice | CopyKind::Default);
         if is_upload && !call.asynchronous && self.pairs.iter().any(|pair| pair.page_locked) {
             // Page-locked blocks are pageable in this run. A copy from pageable memory may return before all of it has arrived, one from page-locked
-            // memory does not, and the program may count on that.
+            // memory does not, and the program may count on that; also where the pair is rejected by now, whose blocks stay what they are.
             memory.drain();
         }
         let scene = self.scene(memory, &watch);

@@ -112,7 +112,7 @@ enum Work {
     Look(usize),
     Store(usize, Option<u64>),
     Copy(usize, usize),
-    /// cudaFreeAsync.
+    /// cudaFree or cudaFreeAsync; the host waits for the one.
     Free(usize),
 }
 
